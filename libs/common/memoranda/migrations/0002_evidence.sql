@@ -1,0 +1,226 @@
+-- Evidence: sources, captured events, immutable versions and their chunks, and the words by which both sides are compared.
+set local role memoranda_owner;
+
+-- One spelling for what looks the same: compatibility forms, case, and characters that show nothing.
+do $$
+begin
+  if current_setting('server_version_num')::int >= 180000 then
+    execute $f$ create function evidence.fold(original text) returns text language sql immutable parallel safe as $b$
+      select regexp_replace(normalize(casefold(normalize(original, nfkc) collate pg_unicode_fast), nfkc),
+                            '[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]', '', 'g') $b$ $f$;
+  elsif current_setting('server_version_num')::int >= 170000 then
+    execute $f$ create function evidence.fold(original text) returns text language sql immutable parallel safe as $b$
+      select regexp_replace(normalize(replace(replace(lower(upper(normalize(original, nfkc) collate pg_c_utf8) collate pg_c_utf8),
+                            U&'\00DF', 'ss'), U&'\03C2', U&'\03C3'), nfkc),
+                            '[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]', '', 'g') $b$ $f$;
+  else
+    execute $f$ create function evidence.fold(original text) returns text language sql immutable parallel safe as $b$
+      select regexp_replace(normalize(replace(replace(lower(upper(normalize(original, nfkc) collate "und-x-icu") collate "und-x-icu"),
+                            U&'\00DF', 'ss'), U&'\03C2', U&'\03C3'), nfkc),
+                            '[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]', '', 'g') $b$ $f$;
+  end if;
+end $$;
+
+-- Wrapping quotes and trailing punctuation dropped, white space made one blank.
+create function evidence.trimmed(folded text) returns text language sql immutable parallel safe as $$
+  select regexp_replace(regexp_replace(regexp_replace(folded, '\s+', ' ', 'g'),
+           '^[\s"''`\u2018\u2019\u201c\u201d\u00ab\u00bb(\[]+', ''), '[\s"''`\u2018\u2019\u201c\u201d\u00ab\u00bb)\].,;:!?]+$', '') $$;
+
+-- The key of a subject or a predicate: white space, hyphens and underscores are one separator.
+create function evidence.name_key(original text) returns text language sql immutable parallel safe as $$
+  select trim(regexp_replace(evidence.trimmed(evidence.fold(original)), '[\s_-]+', ' ', 'g')) $$;
+
+-- The key of a value: by meaning where it is a boolean, number, version, duration, size or URL, by its words otherwise.
+-- 3.10 and 3.1 stay apart (they may be versions), so only an all-zero fraction is dropped.
+create function evidence.value_key(original text) returns text language plpgsql immutable parallel safe as $$
+declare
+  word text := evidence.trimmed(evidence.fold(original));
+  plain text;
+  part text[];
+  total numeric := 0;
+begin
+  if word = '' then
+    word := trim(evidence.fold(original));
+  end if;
+  if word in ('true', 'yes', 'on') then return 'bool:true'; end if;
+  if word in ('false', 'no', 'off') then return 'bool:false'; end if;
+  if word !~ '[0-9]' and word !~ '://' then return 'text:' || word; end if;
+  if word ~ '^[+-]?[0-9]{1,3}([,_ ][0-9]{3})+(\.[0-9]+)?$' or word ~ '^[+-]?[0-9]+(_[0-9]+)*(\.[0-9]+)?$' then
+    plain := regexp_replace(regexp_replace(word, '[,_ ]', '', 'g'), '^\+', '');
+    plain := regexp_replace(plain, '\.0+$', '');
+    plain := regexp_replace(plain, '^(-?)0+([0-9])', '\1\2');
+    return 'num:' || plain;
+  end if;
+  if word ~ '^v?[0-9]+(\.[0-9]+){2,}([.+-][0-9a-z.+-]+)?$' or word ~ '^v[0-9]+(\.[0-9]+)*([.+-][0-9a-z.+-]+)?$' then
+    return 'ver:' || regexp_replace(word, '^v', '');
+  end if;
+  if word ~ '^([0-9]+(\.[0-9]+)?[ -]?(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)[ ,]*)+$' then
+    for part in select regexp_matches(word,
+        '([0-9]+(?:\.[0-9]+)?)[ -]?(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)', 'g') loop
+      total := total + part[1]::numeric * case
+        when part[2] ~ '^(ms|msec|milli)' then 0.001
+        when part[2] ~ '^s' then 1
+        when part[2] ~ '^m' then 60
+        when part[2] ~ '^h' then 3600
+        when part[2] ~ '^d' then 86400
+        else 604800 end;
+    end loop;
+    return 'dur:' || trim_scale(total)::text;
+  end if;
+  part := regexp_match(word, '^([0-9]+(?:[.,_][0-9]+)*)[ -]?(bytes?|b|[kmgt]i?b|[kmgt])$');
+  if part is not null then
+    return 'size:' || trim_scale(regexp_replace(part[1], '[,_]', '', 'g')::numeric * case
+      when part[2] ~ '^b' then 1
+      when part[2] ~ '^ki' then 1024 when part[2] ~ '^mi' then 1024 ^ 2 when part[2] ~ '^gi' then 1024 ^ 3
+      when part[2] ~ '^ti' then 1024 ^ 4
+      when part[2] ~ '^k' then 1000 when part[2] ~ '^m' then 1000 ^ 2 when part[2] ~ '^g' then 1000 ^ 3 else 1000 ^ 4 end)::text;
+  end if;
+  if word ~ '^[a-z][a-z0-9+.-]*://' then
+    word := regexp_replace(word, '^(https://[^/:]+):443(/|$)', '\1\2');
+    word := regexp_replace(word, '^(http://[^/:]+):80(/|$)', '\1\2');
+    return 'url:' || regexp_replace(word, '/+$', '');
+  end if;
+  return 'text:' || word;
+exception when numeric_value_out_of_range or invalid_text_representation then
+  return 'text:' || word;
+end $$;
+
+-- The words of a text: identifiers are split at case, hyphen, underscore and dot.
+create function evidence.words(original text) returns text[] language sql immutable parallel safe as $$
+  select coalesce(array_agg(distinct word), '{}') from (
+    select (regexp_matches(evidence.fold(original), '[[:alnum:]]+', 'g'))[1] as word
+    union all
+    select (regexp_matches(evidence.fold(regexp_replace(regexp_replace(original, '([[:lower:][:digit:]])([[:upper:]])', '\1 \2', 'g'),
+            '([[:upper:]])([[:upper:]][[:lower:]])', '\1 \2', 'g')), '[[:alnum:]]+', 'g'))[1]) w $$;
+
+-- Every run of one to three tokens of a text, as value keys: what it says by meaning.
+create function evidence.value_grams(original text) returns text[] language sql immutable parallel safe as $$
+  with whole as (
+    select token[1] as token, place from regexp_matches(evidence.fold(original),
+      '[a-z][a-z0-9+.-]*://[^\s"''<>)\]]+|[[:alnum:]_]+(?:[.,:/+-][[:alnum:]_]+)*', 'g') with ordinality as t(token, place)
+  ), fine as (
+    select token[1] as token, place from regexp_matches(evidence.fold(original),
+      '[0-9]+(?:[.,][0-9]+)+|[[:alnum:]]+', 'g') with ordinality as t(token, place)
+  ), grams as (
+    select token as gram from whole
+    union select token from fine
+    union select a.token || ' ' || b.token from fine a join fine b on b.place = a.place + 1
+    union select a.token || ' ' || b.token || ' ' || c.token
+      from fine a join fine b on b.place = a.place + 1 join fine c on c.place = a.place + 2
+  )
+  select coalesce(array_agg(distinct evidence.value_key(gram)), '{}') from grams where length(gram) <= 200 $$;
+
+-- The lexemes of a text: stemmed prose, identifiers whole and split, accents folded.
+create function evidence.searchable(original text) returns text language sql immutable parallel safe as $$
+  select case when octet_length(original) = length(original) then original
+              else regexp_replace(normalize(original, nfkd), '[\u0300-\u036f]', '', 'g') end $$;
+
+create function evidence.lexemes(original text) returns tsvector language sql immutable parallel safe as $$
+  select to_tsvector('pg_catalog.english', s.txt)
+      || to_tsvector('pg_catalog.english', regexp_replace(s.txt, '([a-z0-9])([A-Z])|[_./:@-]', '\1 \2', 'g'))
+    from (select evidence.searchable(original) as txt) s $$;
+
+create function evidence.scopes_meet(a_repositories text[], a_areas text[], a_environments text[],
+                                     b_repositories text[], b_areas text[], b_environments text[])
+  returns boolean language sql immutable parallel safe as $$
+  select (a_repositories = '{}' or b_repositories = '{}' or a_repositories && b_repositories)
+     and (a_areas = '{}' or b_areas = '{}' or a_areas && b_areas)
+     and (a_environments = '{}' or b_environments = '{}' or a_environments && b_environments) $$;
+
+create table evidence.source (
+  id uuid primary key default access.new_id(),
+  brain_id uuid not null references access.brain,
+  kind text not null check (kind in ('session', 'document', 'contribution', 'review')),
+  host text not null check (length(host) between 1 and 100),
+  external_id text not null check (length(external_id) between 1 and 500),
+  title text not null default '' check (length(title) <= 500),
+  repositories text[] not null default '{}',
+  areas text[] not null default '{}',
+  environments text[] not null default '{}',
+  branch text,
+  captured_by uuid references access.principal,
+  recorded_at timestamptz not null default clock_timestamp(),
+  erased_at timestamptz,
+  unique (brain_id, host, external_id)
+);
+
+create table evidence.event (
+  id bigint generated always as identity primary key,
+  brain_id uuid not null references access.brain,
+  source_id uuid not null references evidence.source,
+  key bytea not null check (length(key) = 16),
+  parent_key bytea,
+  role text not null check (role in ('person', 'assistant', 'tool', 'document', 'memoranda')),
+  kind text not null check (kind in ('prompt', 'reply', 'tool_call', 'tool_result', 'summary', 'notice', 'document')),
+  said_at timestamptz,
+  abandoned boolean not null default false,
+  body text,
+  digest bytea not null check (length(digest) = 16),
+  captured_at timestamptz not null default clock_timestamp(),
+  erased_at timestamptz
+);
+create unique index event_key on evidence.event (brain_id, key);
+create index event_source on evidence.event (source_id, id);
+
+create table evidence.version (
+  id uuid primary key default access.new_id(),
+  brain_id uuid not null references access.brain,
+  source_id uuid not null references evidence.source,
+  ordinal int not null check (ordinal > 0),
+  last_event bigint not null,
+  line_count int not null,
+  digest bytea not null,
+  replaces boolean not null default false,
+  recorded_at timestamptz not null,
+  unique (source_id, ordinal)
+);
+
+create table evidence.chunk (
+  id uuid primary key default access.new_id(),
+  brain_id uuid not null references access.brain,
+  source_id uuid not null references evidence.source,
+  version_id uuid not null references evidence.version deferrable initially deferred,
+  ordinal int not null,
+  first_line int not null check (first_line > 0),
+  last_line int not null,
+  text text,
+  -- who wrote each line, and when: runs of lines by their first line
+  run_lines int[] not null,
+  run_roles text[] not null,
+  run_said timestamptz[] not null,
+  continues boolean not null default false,
+  digest bytea not null,
+  erased_at timestamptz,
+  check (last_line >= first_line),
+  check (cardinality(run_lines) > 0 and cardinality(run_lines) = cardinality(run_roles)
+         and cardinality(run_lines) = cardinality(run_said))
+);
+create unique index chunk_order on evidence.chunk (source_id, ordinal, version_id);
+create index chunk_version on evidence.chunk (version_id, ordinal);
+
+-- The text index of the chunks. It can be dropped and rebuilt from them.
+create table evidence.chunk_lexeme (
+  chunk_id uuid primary key references evidence.chunk,
+  brain_id uuid not null references access.brain,
+  lexemes tsvector not null
+);
+create index chunk_lexeme_search on evidence.chunk_lexeme using gin (lexemes);
+
+create function evidence.brain_lexeme(brain uuid) returns text language sql immutable parallel safe
+  as $$ select 'brain:' || brain::text $$;
+
+-- A lexeme as it is written in a text query.
+create function evidence.quoted(lexeme text) returns text language sql immutable parallel safe
+  as $$ select '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' $$;
+
+create function evidence.index_chunks(version uuid) returns bigint language sql volatile security definer set search_path = pg_catalog as $$
+  with added as (
+    insert into evidence.chunk_lexeme (chunk_id, brain_id, lexemes)
+    select c.id, c.brain_id, array_to_tsvector(array[evidence.brain_lexeme(c.brain_id)]) || evidence.lexemes(c.text)
+      from evidence.chunk c where c.version_id = version and c.erased_at is null
+    on conflict do nothing returning 1)
+  select count(*) from added $$;
+
+-- Which role wrote a line of a chunk, and when.
+create function evidence.run_of(lines int[], line int) returns int language sql immutable parallel safe
+  as $$ select max(place)::int from unnest(lines) with ordinality as r(first, place) where r.first <= line $$;

@@ -1,0 +1,181 @@
+-- Finding: ranked candidates, as ids and scores only. What a candidate says is read through the lens afterwards.
+set local role memoranda_owner;
+
+-- How common the common words of a brain are, sampled by a chore. It ranks and bounds; it can be dropped and rebuilt.
+create table ledger.common_word (
+  brain_id uuid not null references access.brain,
+  place text not null check (place in ('revision', 'chunk')),
+  lexeme text not null,
+  share real not null check (share > 0 and share <= 1),
+  primary key (brain_id, place, lexeme)
+);
+create table ledger.word_sample (
+  brain_id uuid not null references access.brain,
+  place text not null check (place in ('revision', 'chunk')),
+  rows bigint not null,
+  sampled_at timestamptz not null default clock_timestamp(),
+  primary key (brain_id, place)
+);
+grant select on ledger.common_word, ledger.word_sample to memoranda_lens;
+
+-- Counts the words of up to 20,000 rows of a brain, when it has doubled since the last time. Small brains need no sample.
+create function ledger.sample_words(brain uuid, wanted text) returns boolean language plpgsql volatile security definer
+  set search_path = pg_catalog as $$
+declare
+  now_rows bigint;
+  listed text;
+begin
+  listed := case wanted when 'revision' then 'ledger.revision_lexeme' else 'evidence.chunk_lexeme' end;
+  execute format('select count(*) from %s where brain_id = %L', listed, brain) into now_rows;
+  if now_rows < 2000 or now_rows < 2 * coalesce((select s.rows from ledger.word_sample s where s.brain_id = brain and s.place = wanted), 0) then
+    return false;
+  end if;
+  delete from ledger.common_word c where c.brain_id = brain and c.place = wanted;
+  execute format($q$
+    insert into ledger.common_word (brain_id, place, lexeme, share)
+    select %L, %L, s.word, least(s.ndoc::real / least(20000, %s), 1)
+      from ts_stat($s$select lexemes from %s where brain_id = %L order by md5(%s::text) limit 20000$s$) s
+     where s.ndoc >= 20 and s.word not like 'brain:%%'$q$,
+    brain, wanted, now_rows, listed, brain, case wanted when 'revision' then 'revision_id' else 'chunk_id' end);
+  insert into ledger.word_sample (brain_id, place, rows) values (brain, wanted, now_rows)
+  on conflict (brain_id, place) do update set rows = excluded.rows, sampled_at = clock_timestamp();
+  return true;
+end $$;
+
+set local role memoranda_lens;
+
+-- The words of a question, rarest first, with the weight of each. 24 is more than a person's question holds.
+create function lens.question_words(question text, wanted text) returns table (lexeme text, share real) language sql stable as $$
+  select w.lexeme, coalesce(c.share, 0)
+    from (select distinct u.lexeme from unnest(evidence.lexemes(left(question, 2000))) u) w
+    left join ledger.common_word c on c.brain_id = access.current_brain() and c.place = wanted and c.lexeme = w.lexeme
+   order by 2, 1 limit 24 $$;
+
+-- Which words pick the candidates: the rare ones (any may match) as long as together they stay under the bound; where even the
+-- rarest is common, the rarest ones together. Words left out still count in the ranking.
+create function lens.picking(question text, wanted text, bound int) returns tsquery language plpgsql stable as $$
+declare
+  total bigint := coalesce((select s.rows from ledger.word_sample s where s.brain_id = access.current_brain() and s.place = wanted), 0);
+  expected numeric := 0;
+  picked text;
+  word record;
+  joint numeric := 1;
+begin
+  for word in select q.lexeme, q.share from lens.question_words(question, wanted) q order by q.share, q.lexeme loop
+    if picked is null then
+      picked := evidence.quoted(word.lexeme);
+      expected := word.share * total;
+      joint := word.share;
+    elsif expected > bound and joint * total > bound then
+      picked := picked || ' & ' || evidence.quoted(word.lexeme);
+      joint := joint * word.share;
+    elsif expected + word.share * total <= bound then
+      picked := picked || ' | ' || evidence.quoted(word.lexeme);
+      expected := expected + word.share * total;
+    else
+      exit;
+    end if;
+  end loop;
+  if picked is null then
+    return null;
+  end if;
+  return (evidence.quoted(evidence.brain_lexeme(access.current_brain())) || ' & (' || picked || ')')::tsquery;
+end $$;
+
+-- Ranked revisions that were the latest of their claim at the lens' knowledge time. Source of the weights: inverse document
+-- frequency (Robertson and Sparck Jones), by share of the brain where it is sampled and by share of the candidates elsewhere.
+create function lens.search_revisions(question text, pool int) returns table (revision_id uuid, score real, bounded boolean)
+  language plpgsql stable security definer set search_path = pg_catalog as $$
+declare
+  bound constant int := 1000;
+  picked tsquery;
+begin
+  if not lens.is_open() then
+    raise exception 'the lens is not open' using errcode = '42501';
+  end if;
+  picked := lens.picking(question, 'revision', bound);
+  if picked is null then
+    return;
+  end if;
+  return query
+  with candidate as materialized (
+    select x.revision_id as id, x.lexemes from ledger.revision_lexeme x where x.lexemes @@ picked limit bound
+  ), word as materialized (
+    select q.lexeme, evidence.quoted(q.lexeme)::tsquery as term, q.share from lens.question_words(question, 'revision') q
+  ), weighed as materialized (
+    select w.term, ln(1 + 1 / greatest(w.share, (count(*) filter (where c.lexemes @@ w.term) + 0.5)
+             / greatest(1000, (select count(*) from candidate)))) as weight
+      from word w cross join candidate c group by w.term, w.share
+  ), scored as (
+    select c.id, (sum(w.weight) filter (where c.lexemes @@ w.term) / (1 + 0.05 * ln(1 + length(c.lexemes))))::real as points
+      from candidate c cross join weighed w group by c.id, c.lexemes
+  )
+  select r.id, s.points, (select count(*) from candidate) >= bound
+    from scored s join ledger.revision r on r.id = s.id
+   where r.brain_id = access.current_brain() and r.recorded_at <= lens.known_at() and s.points is not null
+     and not exists (select from ledger.revision n where n.claim_id = r.claim_id and n.recorded_at > r.recorded_at
+                        and n.recorded_at <= lens.known_at())
+   order by s.points desc, r.recorded_at desc, r.id limit pool;
+end $$;
+
+create function lens.search_chunks(question text, pool int) returns table (chunk_id uuid, score real, bounded boolean)
+  language plpgsql stable security definer set search_path = pg_catalog as $$
+declare
+  bound constant int := 1000;
+  picked tsquery;
+begin
+  if not lens.is_open() then
+    raise exception 'the lens is not open' using errcode = '42501';
+  end if;
+  picked := lens.picking(question, 'chunk', bound);
+  if picked is null then
+    return;
+  end if;
+  return query
+  with candidate as materialized (
+    select x.chunk_id as id, x.lexemes from evidence.chunk_lexeme x where x.lexemes @@ picked limit bound
+  ), word as materialized (
+    select q.lexeme, evidence.quoted(q.lexeme)::tsquery as term, q.share from lens.question_words(question, 'chunk') q
+  ), weighed as materialized (
+    select w.term, ln(1 + 1 / greatest(w.share, (count(*) filter (where c.lexemes @@ w.term) + 0.5)
+             / greatest(1000, (select count(*) from candidate)))) as weight
+      from word w cross join candidate c group by w.term, w.share
+  ), scored as (
+    select c.id, (sum(w.weight) filter (where c.lexemes @@ w.term) / (1 + 0.1 * ln(1 + length(c.lexemes))))::real as points
+      from candidate c cross join weighed w group by c.id, c.lexemes
+  )
+  select c.id, s.points, (select count(*) from candidate) >= bound
+    from scored s join evidence.chunk c on c.id = s.id join evidence.version v on v.id = c.version_id
+   where c.brain_id = access.current_brain() and v.recorded_at <= lens.known_at() and s.points is not null
+   order by s.points desc, v.recorded_at desc, c.id limit pool;
+end $$;
+
+-- What a question names outright: a claim or revision by id, a subject, or a subject with its predicate.
+create function lens.find_exact(question text, pool int) returns table (revision_id uuid) language sql stable security definer
+  set search_path = pg_catalog as $$
+  with asked as (
+    select evidence.name_key(left(question, 2000)) as whole, regexp_split_to_array(
+             trim(regexp_replace(evidence.fold(left(question, 2000)), '[\s_?!,;:"''`()=-]+', ' ', 'g')), ' ') as words,
+           substring(lower(question) from '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}')::uuid as id
+  ), gram as (
+    select distinct array_to_string(words[first : last], ' ') as phrase
+      from asked, generate_series(1, least(cardinality(words), 40)) first, generate_series(first, least(first + 4, cardinality(words))) last
+    union
+    select regexp_replace(words[place], '\.[^.]*$', '') from asked, generate_series(1, least(cardinality(words), 40)) place
+     where words[place] ~ '\.'
+    union
+    select regexp_replace(words[place], '^.*\.', '') from asked, generate_series(1, least(cardinality(words), 40)) place
+     where words[place] ~ '\.'
+  ), found_one as (
+    select r.* from ledger.revision r, asked a where r.brain_id = access.current_brain() and r.subject_key = a.whole
+    union all
+    select r.* from ledger.revision r, asked a where r.brain_id = access.current_brain() and (r.id = a.id or r.claim_id = a.id)
+    union all
+    select r.* from ledger.revision r join gram g on r.subject_key = g.phrase
+     where r.brain_id = access.current_brain() and exists (select from gram p where p.phrase = r.predicate_key)
+  )
+  select f.id from found_one f
+   where lens.is_open() and f.recorded_at <= lens.known_at()
+     and not exists (select from ledger.revision n where n.claim_id = f.claim_id and n.recorded_at > f.recorded_at
+                        and n.recorded_at <= lens.known_at())
+   group by f.id, f.recorded_at order by f.recorded_at desc, f.id limit pool $$;

@@ -1,0 +1,1 @@
+"""What Memoranda's services share: the words, the store, and the bus."""

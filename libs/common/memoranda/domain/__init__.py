@@ -1,0 +1,1 @@
+"""The nouns that services share, as plain values."""

@@ -1,0 +1,1 @@
+"""All the SQL there is, one module for each thing stored."""

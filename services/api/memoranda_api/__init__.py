@@ -1,0 +1,1 @@
+"""The gateway: REST and MCP over the store, with no memory of its own."""

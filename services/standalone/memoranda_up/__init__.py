@@ -1,0 +1,1 @@
+"""The embedded profile: every service and a private Postgres in one process."""

@@ -10,7 +10,8 @@
     │   ├── BannedValue      a rule bans the value
     │   ├── SupersedeOwn     the writer would contradict its own live claim: `claim_id`
     │   ├── Stale            the thing moved on meanwhile: read it again
-    │   └── EvidenceGone     the cited evidence is not retained, or was never shown
+    │   ├── EvidenceGone     the cited evidence is not retained, or was never shown
+    │   └── Erased           a person erased this source: nothing of it is taken in again
     ├── Busy                 the store is away, slow or full; the same request may be sent again
     │   └── OutcomeUnknown   the connection broke while committing: send the identical request with the same key
     ├── LeaseLost            the worker's right to a job ran out: write nothing, take the next
@@ -104,6 +105,13 @@ class EvidenceGone(Refused):
 
     code = "evidence_not_retained"
     mend = "cite lines of a chunk that recall shows"
+
+
+class Erased(Refused):
+    """Raised when evidence comes that a person has erased."""
+
+    code = "erased"
+    mend = "capture it under another name if it is meant to come back"
 
 
 class Busy(MemorandaError):

@@ -189,6 +189,7 @@ create table evidence.chunk (
   run_roles text[] not null,
   run_said timestamptz[] not null,
   continues boolean not null default false,
+  abandoned boolean not null default false,
   digest bytea not null,
   erased_at timestamptz,
   check (last_line >= first_line),
@@ -197,6 +198,20 @@ create table evidence.chunk (
 );
 create unique index chunk_order on evidence.chunk (source_id, ordinal, version_id);
 create index chunk_version on evidence.chunk (version_id, ordinal);
+
+-- A token's word for its author is 'assistant', whatever it says: only a worker copies the roles of a captured session.
+create function evidence.check_author() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  if access.channel() is null then
+    raise exception 'nobody is acting in this transaction' using errcode = '42501';
+  end if;
+  if access.channel() <> 'service' and exists (select from unnest(new.run_roles) r(role)
+       where r.role <> case access.channel() when 'browser' then 'person' else 'assistant' end) then
+    raise exception 'the author of a contribution is whoever is signed in' using errcode = '42501';
+  end if;
+  return new;
+end $$;
+create trigger chunk_author before insert on evidence.chunk for each row execute function evidence.check_author();
 
 -- The text index of the chunks. It can be dropped and rebuilt from them.
 create table evidence.chunk_lexeme (
@@ -217,7 +232,7 @@ create function evidence.index_chunks(version uuid) returns bigint language sql 
   with added as (
     insert into evidence.chunk_lexeme (chunk_id, brain_id, lexemes)
     select c.id, c.brain_id, array_to_tsvector(array[evidence.brain_lexeme(c.brain_id)]) || evidence.lexemes(c.text)
-      from evidence.chunk c where c.version_id = version and c.erased_at is null
+      from evidence.chunk c where c.version_id = version and c.erased_at is null and c.run_roles <> array_fill('memoranda'::text, array[cardinality(c.run_roles)])
     on conflict do nothing returning 1)
   select count(*) from added $$;
 

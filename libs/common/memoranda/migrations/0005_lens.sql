@@ -163,7 +163,7 @@ where r.brain_id = access.current_brain() and lens.is_open();
 
 create view lens.chunk with (security_barrier) as
 select c.id, c.source_id, c.version_id, c.ordinal, c.first_line, c.last_line, v.recorded_at, j.withheld,
-  case when j.withheld is null then c.text end as text, c.run_lines, c.run_roles, c.run_said,
+  case when j.withheld is null then c.text end as text, c.run_lines, c.run_roles, c.run_said, c.abandoned,
   s.kind as source_kind, s.host, s.external_id, case when s.erased_at is null then s.title end as title,
   s.repositories, s.areas, s.environments
 from evidence.chunk c

@@ -1,0 +1,65 @@
+"""The broker as Memoranda needs it: it carries job ids, and may lose, double, delay or reorder them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+from uuid import UUID
+
+import dramatiq
+from dramatiq.brokers.stub import StubBroker
+
+from memoranda.domain.job import LANES, Lane
+
+Handler = Callable[[UUID, str | None], None]
+"""What a consumer does with a message: the job's id and the trace context it came with."""
+
+
+class Broker(Protocol):
+    """A doorbell. Nothing depends on a message's arrival: the sweeper rings again."""
+
+    def publish(self, lane: Lane, job: UUID, traceparent: str | None) -> None:
+        """Hands a message over. Raises Busy where the broker cannot take it; the job row waits."""
+        ...
+
+    def consume(self, lane: Lane, handler: Handler, *, threads: int) -> None:
+        """Starts consuming a lane in threads of its own. The handler must not raise."""
+        ...
+
+    def stop(self) -> None:
+        """Takes no more messages and returns when the handlers under way have ended."""
+        ...
+
+
+class InProcessBroker:
+    """Dramatiq's in-memory broker: for one process. A crash empties it; the job rows are still there."""
+
+    def __init__(self) -> None:
+        self._dramatiq = StubBroker(middleware=[])
+        self._workers: list[dramatiq.Worker] = []
+        for lane in LANES:
+            self._dramatiq.declare_queue(lane)
+
+    def publish(self, lane: Lane, job: UUID, traceparent: str | None) -> None:
+        """Puts a message into the lane's queue."""
+        message: dramatiq.Message[None] = dramatiq.Message(
+            queue_name=lane, actor_name=lane, args=(), kwargs={"job": str(job), "traceparent": traceparent}, options={}
+        )
+        self._dramatiq.enqueue(message)
+
+    def consume(self, lane: Lane, handler: Handler, *, threads: int) -> None:
+        """Runs a Dramatiq worker for one lane, so that a slow lane never holds up another."""
+
+        def run(job: str, traceparent: str | None) -> None:
+            handler(UUID(job), traceparent)
+
+        dramatiq.actor(run, actor_name=lane, queue_name=lane, broker=self._dramatiq)
+        worker = dramatiq.Worker(self._dramatiq, queues={lane}, worker_threads=threads, worker_timeout=100)
+        worker.start()
+        self._workers.append(worker)
+
+    def stop(self) -> None:
+        """Stops the workers; each finishes the message it is on."""
+        for worker in self._workers:
+            worker.stop(timeout=10_000)
+        self._workers.clear()

@@ -192,7 +192,7 @@ class Postgres:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while not _is_ready(self._folders):
+        while not _is_ready(self._folders, self.pid):
             if not self.running:
                 raise Misconfigured(f"Postgres did not start. {_tail(self._folders)}")
             if time.monotonic() > deadline:
@@ -382,13 +382,13 @@ def _close(watchdog: subprocess.Popen[bytes]) -> None:
     watchdog.wait()
 
 
-def _is_ready(folders: Folders) -> bool:
-    """Whether the pid file's eighth line says so; pg_ctl reads the same line."""
+def _is_ready(folders: Folders, pid: int) -> bool:
+    """Whether the eighth line of the pid file, which pg_ctl reads too, says so; a killed server leaves one that still does."""
     try:
         lines = folders.pid_file.read_text().split("\n")
     except OSError:
         return False
-    return len(lines) > 7 and lines[7].strip() == "ready"
+    return len(lines) > 7 and lines[0] == str(pid) and lines[7].strip() == "ready"
 
 
 def _tail(folders: Folders) -> str:

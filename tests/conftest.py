@@ -1,0 +1,74 @@
+"""What every test may use: a Postgres server for the session and, for each test that asks, a fresh migrated database."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from memoranda.errors import Misconfigured
+from memoranda_up.postgres import Postgres
+from tests.databases import Database, Server
+
+# Set where everything that tests need has to be there: a skip is then a failure, unless its reason starts with this word.
+REQUIRED: Final = "MEMORANDA_REQUIRE_SERVICES"
+ALLOWED: Final = "optional:"
+
+
+@pytest.fixture(scope="session")
+def server() -> Generator[Server]:
+    """The server of MEMORANDA_TEST_DSN (a superuser's), else a private one of this worker whose data nobody will miss."""
+    given = os.environ.get("MEMORANDA_TEST_DSN")
+    if given:
+        yield Server.of(given)
+        return
+    with tempfile.TemporaryDirectory(prefix="memoranda-test-", ignore_cleanup_errors=True) as folder:
+        try:
+            postgres = Postgres.start(Path(folder), durable=False)
+        except Misconfigured as error:
+            pytest.skip(f"no Postgres: {error}")
+        with postgres:
+            yield Server.of(postgres.dsn())
+
+
+@pytest.fixture(scope="session")
+def template(server: Server) -> Generator[str]:
+    """The name of a migrated database that tests copy and nobody is connected to."""
+    with server.new("template") as database:
+        yield database.migrate().name
+
+
+@pytest.fixture
+def database(server: Server, template: str) -> Generator[Database]:
+    """A fresh copy of the migrated database: 0.05 s to make, gone after the test, which may commit."""
+    with server.new("test", template=template) as database:
+        yield database
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a skip where services are required."""
+    report = yield
+    _fail_a_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Fail the skip of a whole module where services are required."""
+    report = yield
+    _fail_a_skip(report)
+    return report
+
+
+def _fail_a_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if os.environ.get(REQUIRED) != "1" or report.outcome != "skipped" or hasattr(report, "wasxfail"):
+        return
+    reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+    if not reason.removeprefix("Skipped: ").startswith(ALLOWED):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and with {REQUIRED}=1 nothing may be: {reason}"

@@ -25,9 +25,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvent:
-    """One captured event, masked, in the order of its arrival (``id``)."""
+    """One captured event, masked, in the order of its arrival (``id``). ``opens`` says that nothing precedes it in its document."""
 
     id: int
+    opens: bool
     role: Role
     kind: str
     said_at: datetime | None

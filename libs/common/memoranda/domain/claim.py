@@ -1,0 +1,58 @@
+"""Claims as values: what a writer states, and the head revision of a claim as a writer needs it to decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from memoranda.domain.evidence import Role, Scope
+
+Kind = Literal["fact", "decision", "procedure", "preference", "handover", "recap", "note"]
+Polarity = Literal["affirms", "denies"]
+Cardinality = Literal["one", "many"]
+Policy = Literal["review", "literal", "person_stated", "autonomous"]
+Origin = Literal["person", "agent", "model_extracted", "model_reconciled", "model_synthesized", "literal"]
+Admission = Literal[
+    "proposed", "blocked_by_rule", "uncertain_evidence", "needs_review", "accepted_by_policy", "retired_by_policy", "reviewed"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What is claimed: a subject, a predicate, a value, where and when it holds."""
+
+    kind: Kind
+    subject: str
+    predicate: str
+    value: str
+    sentence: str
+    polarity: Polarity = "affirms"
+    cardinality: Cardinality = "one"
+    scope: Scope = Scope()
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The latest revision of a claim, with how it compares to a candidate: the database says so, by its keys.
+
+    ``same`` means the same value and polarity; ``contradicts`` that both cannot hold. ``reviewed`` means that a person did.
+    """
+
+    claim_id: UUID
+    revision_id: UUID
+    ordinal: int
+    statement: Statement
+    author_role: Role
+    said_at: datetime
+    accepted: bool
+    reviewed: bool
+    live: bool
+    same: bool
+    contradicts: bool
+    policy: str | None
+    origin: str
+    superseded_by: UUID | None

@@ -1,0 +1,11 @@
+"""The ingest worker: which jobs it does."""
+
+from __future__ import annotations
+
+from memoranda.bus.work import Handler
+from memoranda_ingest.seal import seal
+
+
+def handlers() -> dict[str, Handler]:
+    """The jobs of the ingest lane by kind."""
+    return {"seal": seal}

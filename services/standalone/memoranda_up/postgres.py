@@ -255,8 +255,9 @@ def _make_cluster(folders: Folders, binaries: Binaries, user: RunAs, *, durable:
         return
     unfinished = folders.top / "cluster.new"
     shutil.rmtree(unfinished, ignore_errors=True)
-    # the builtin locale sorts alike on every machine and needs nothing of the operating system
-    locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if binaries.major >= 17 else []
+    # the builtin locale, which came with 17, sorts alike on every machine and needs nothing of the operating system
+    builtin = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    locale = builtin if binaries.major >= 17 else ["--locale=C.UTF-8"]
     access = [f"--username={SUPERUSER}", "--auth-local=trust", "--auth-host=reject"]
     haste = [] if durable else ["--no-sync"]
     done = subprocess.run(
@@ -265,7 +266,6 @@ def _make_cluster(folders: Folders, binaries: Binaries, user: RunAs, *, durable:
             binaries.path("initdb"),
             f"--pgdata={unfinished}",
             "--encoding=UTF8",
-            "--locale=C",
             "--no-instructions",
             *locale,
             *access,

@@ -230,9 +230,11 @@ def add_version(connection: Connection, *, brain_id: UUID, version: NewVersion) 
     connection.execute(ADD_VERSION, parameters)
 
 
-ADD_CHUNKS = """
-copy evidence.chunk (id, brain_id, source_id, version_id, ordinal, first_line, last_line, text, run_lines, run_roles, run_said,
-                     continues, abandoned, digest) from stdin
+ADD_CHUNK = """
+insert into evidence.chunk (id, brain_id, source_id, version_id, ordinal, first_line, last_line, text, run_lines, run_roles, run_said,
+                            continues, abandoned, digest)
+values (%(id)s, %(brain_id)s, %(source_id)s, %(version_id)s, %(ordinal)s, %(first_line)s, %(last_line)s, %(text)s, %(run_lines)s,
+        %(run_roles)s, %(run_said)s, %(continues)s, %(abandoned)s, %(digest)s)
 """
 
 
@@ -248,27 +250,27 @@ class NewChunk:
 
 def add_chunks(connection: Connection, *, brain_id: UUID, source_id: UUID, version_id: UUID, chunks: Sequence[NewChunk]) -> None:
     """Stores the chunks of a version that is added in the same transaction."""
-    with connection.cursor() as cursor, cursor.copy(ADD_CHUNKS) as copy:
-        for chunk in chunks:
-            piece = chunk.piece
-            copy.write_row(
-                (
-                    chunk.id,
-                    brain_id,
-                    source_id,
-                    version_id,
-                    chunk.ordinal,
-                    piece.first_line,
-                    piece.last_line,
-                    piece.text,
-                    [run.line for run in piece.runs],
-                    [run.role for run in piece.runs],
-                    [run.said_at for run in piece.runs],
-                    piece.continues,
-                    piece.abandoned,
-                    chunk.digest,
-                )
-            )
+    rows = (
+        {
+            "id": chunk.id,
+            "brain_id": brain_id,
+            "source_id": source_id,
+            "version_id": version_id,
+            "ordinal": chunk.ordinal,
+            "first_line": chunk.piece.first_line,
+            "last_line": chunk.piece.last_line,
+            "text": chunk.piece.text,
+            "run_lines": [run.line for run in chunk.piece.runs],
+            "run_roles": [run.role for run in chunk.piece.runs],
+            "run_said": [run.said_at for run in chunk.piece.runs],
+            "continues": chunk.piece.continues,
+            "abandoned": chunk.piece.abandoned,
+            "digest": chunk.digest,
+        }
+        for chunk in chunks
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany(ADD_CHUNK, rows)
 
 
 CHUNKS = """

@@ -29,7 +29,7 @@ test: .venv/.dev ## run the tests; ARGS="-n 2 tests/store" is handed to pytest
 check: .venv/.dev ## formatting, lint, types and the import contracts
 	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(BIN)/ruff check --quiet $(CODE)
-	@$(BIN)/basedpyright
+	@$(BIN)/basedpyright $(CODE)
 	@$(BIN)/lint-imports --no-logo
 
 format: .venv/.dev ## format the code and fix what can be fixed

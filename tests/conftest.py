@@ -7,14 +7,16 @@ import shutil
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from memoranda.errors import Misconfigured
 from memoranda_up.postgres import Postgres
 from tests.databases import Database, Server
-from tests.world import World, make
+
+if TYPE_CHECKING:
+    from tests.world import World
 
 # Set where everything that tests need has to be there: a skip is then a failure, unless its reason starts with this word.
 REQUIRED: Final = "MEMORANDA_REQUIRE_SERVICES"
@@ -62,6 +64,15 @@ def database(server: Server, template: str) -> Generator[Database]:
         yield database
 
 
+@pytest.fixture
+def world(database: Database) -> Generator[World]:
+    """A brain with its people and workers, in a database of its own."""
+    # imported here, so that the tests of the lower layers run while a service does not import
+    from tests.world import make
+
+    yield from make(database)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail a skip where services are required."""
@@ -85,9 +96,3 @@ def _fail_a_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
     if not reason.removeprefix("Skipped: ").startswith(ALLOWED):
         report.outcome = "failed"
         report.longrepr = f"skipped, and with {REQUIRED}=1 nothing may be: {reason}"
-
-
-@pytest.fixture
-def world(database: Database) -> Generator[World]:
-    """A brain with its people and workers, in a database of its own."""
-    yield from make(database)

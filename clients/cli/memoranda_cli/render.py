@@ -1,0 +1,165 @@
+"""How claims, evidence and coverage look on a terminal. Recalled text is shown as it is and never read as mark-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from memoranda_cli.wire import Claim, Coverage, Evidence, Recalled, Support
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+EXCERPT: Final = 240
+EVIDENCE_LINES: Final = 8
+AUTHORS: Final = {"person": "green", "document": "cyan", "tool": "yellow", "assistant": "magenta"}
+
+
+def answer(console: Console, recalled: Recalled) -> None:
+    """A whole answer: accepted, proposed and raw evidence apart, then the coverage."""
+    if not (recalled["accepted"] or recalled["proposed"] or recalled["evidence"]):
+        console.print("Nothing that may be shown answers this.")
+    section(console, "Accepted", recalled["accepted"])
+    section(console, "Not accepted: proposals and disputed claims", recalled["proposed"])
+    if recalled["evidence"]:
+        console.print(Text("Evidence: what was said, word for word", "bold"))
+        for chunk in recalled["evidence"]:
+            evidence(console, chunk)
+    console.print(coverage(recalled["coverage"]))
+
+
+def section(console: Console, title: str, claims: Iterable[Claim]) -> None:
+    """Claims under a heading; nothing where there are none."""
+    shown = list(claims)
+    if shown:
+        console.print(Text(title, "bold"))
+        for found in shown:
+            claim(console, found)
+        console.print()
+
+
+def claim(console: Console, shown: Claim, *, lines: int = 3) -> None:
+    """A claim, its standing, and the lines that it cites."""
+    console.print(Padding(headline(shown), (0, 0, 0, 2)))
+    console.print(Padding(Text(standing(shown), "dim"), (0, 0, 0, 4)))
+    for support in shown["supports"][:lines]:
+        console.print(Padding(cited(support), (0, 0, 0, 4)))
+    more = len(shown["supports"]) - lines
+    if more > 0:
+        console.print(Padding(Text(f"and {more} more", "dim"), (0, 0, 0, 4)))
+
+
+def headline(shown: Claim) -> Text:
+    """Subject, predicate and value in one line; the sentence instead, where the claim is one."""
+    if shown["withheld"]:
+        return Text(f"withheld: {shown['withheld']}", "dim")
+    sign = "is not" if shown["polarity"] == "denies" else "is"
+    if shown["kind"] != "fact" and shown["statement"]:
+        return Text.assemble((f"{shown['kind']}: ", "bold"), shown["statement"])
+    return Text.assemble((f"{shown['subject']} · {shown['predicate']} ", "bold"), f"{sign} ", (str(shown["value"]), "bold cyan"))
+
+
+def standing(shown: Claim) -> str:
+    """Who stands for the claim, and under which id it can be named."""
+    by = f"accepted by {shown['reviewer']}" if shown["reviewer"] and shown["review"] == "accepted" else ""
+    by = by or (f"accepted by the policy {shown['acceptance_policy']}" if shown["acceptance_policy"] else "")
+    by = by or (shown["admission"] if shown["admission"] not in ("proposed", "reviewed") else shown["review"])
+    why = f", “{shown['reason']}”" if shown["reason"] else ""
+    return f"{by}{why} · recorded {moment(shown['recorded_at'])} · claim {shown['claim_id']}"
+
+
+def cited(support: Support) -> Text:
+    """A cited line with its author and its place."""
+    if support["withheld"] or support["excerpt"] is None:
+        return Text(f"a line that is withheld: {support['withheld'] or 'not retained'}", "dim")
+    words = " ".join(support["excerpt"].split())
+    words = words if len(words) <= EXCERPT else words[: EXCERPT - 1] + "…"
+    found = support.get("source")
+    place = f"  {source_name(found)}:{support['first_line']}" if found else ""
+    said = f", {moment(support['said_at'])}" if support["said_at"] else ""
+    return Text.assemble("“", words, "” ", (support["role"], AUTHORS.get(support["role"], "")), (f"{said}{place}", "dim"))
+
+
+def source_name(source: Mapping[str, Any]) -> str:
+    """A short name of a source: its host and the beginning of its title."""
+    title = str(source.get("title") or source.get("external_id") or "")
+    return f"{source.get('host')}: {title[:40]}".strip(": ")
+
+
+def evidence(console: Console, chunk: Evidence) -> None:
+    """A raw chunk, each line with its author."""
+    console.print(Padding(Text(f"{source_name(chunk['source'])}, lines {chunk['first_line']} to {chunk['last_line']}", "dim"), (0, 0, 0, 2)))
+    lines = chunk["text"].split("\n")
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for place, line in enumerate(lines[:EVIDENCE_LINES]):
+        role = _author(chunk, chunk["first_line"] + place)
+        table.add_row(Text(role, AUTHORS.get(role, "")), Text(line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"))
+    if len(lines) > EVIDENCE_LINES:
+        table.add_row("", Text(f"{len(lines) - EVIDENCE_LINES} more lines", "dim"))
+    console.print(Padding(table, (0, 0, 1, 4)))
+
+
+def _author(chunk: Evidence, line: int) -> str:
+    return next((run["role"] for run in reversed(chunk["runs"]) if run["line"] <= line), "")
+
+
+def coverage(found: Coverage) -> Text:
+    """In one line what was left out and why, and how it was looked for."""
+    cut = ", cut to the limit" if found["truncated"] else ""
+    return Text(f"{withheld(found['withheld'])} · mode {found['mode']} · {' + '.join(found['channels'])}{cut}", "dim")
+
+
+def withheld(reasons: Mapping[str, int]) -> str:
+    """'3 withheld: 2 unreviewed, 1 blocked_by_rule'."""
+    if not reasons:
+        return "nothing withheld"
+    parts = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items(), key=lambda pair: -pair[1]))
+    return f"{sum(reasons.values())} withheld: {parts}"
+
+
+def moment(text: str | None) -> str:
+    """A time in the local zone, to the minute."""
+    if not text:
+        return "no time"
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def table(*headings: str) -> Table:
+    """A quiet table."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in headings:
+        right = heading.startswith(">")
+        made.add_column(heading.removeprefix(">"), justify="right" if right else "left", overflow="fold")
+    return made
+
+
+def history(console: Console, revisions: Iterable[Claim]) -> None:
+    """A claim's chain: what, who, when and why."""
+    made = table(">#", "recorded", "value", "standing", "by", "why")
+    for each in revisions:
+        by = each["reviewer"] or (f"policy {each['acceptance_policy']}" if each["acceptance_policy"] else each["writer"] or each["origin"])
+        made.add_row(
+            str(each["ordinal"]),
+            moment(each["recorded_at"]),
+            Text(each["value"] or f"({each['withheld']})"),
+            _state(each),
+            Text(by),
+            Text(each["reason"] or ""),
+        )
+    console.print(made)
+
+
+def _state(each: Claim) -> str:
+    words = [each["admission"] if each["admission"] == "blocked_by_rule" else each["review"]]
+    if each["lifecycle"] != "active":
+        words.append(each["lifecycle"])
+    if each["freshness"] != "current":
+        words.append(each["freshness"])
+    return ", ".join(words)

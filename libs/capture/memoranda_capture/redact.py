@@ -1,14 +1,215 @@
-"""TEMPORARY placeholder by the lead so that others can import: the author of this package replaces this file whole."""
+"""Masking secrets: one fast scan finds suspicious lines, and only those reach the detectors."""
 
 from __future__ import annotations
-from dataclasses import dataclass
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from memoranda_capture import assignments, detectors, private_keys, token_formats, wrapped
+from memoranda_capture.events import Event, Heading, Record
+from memoranda_capture.scanner import Scanner, scanner
+from memoranda_capture.token_formats import Span
+
+_LEFT, _RIGHT, _FARTHEST = 300, 2_000, 65_536
+"""Bytes looked at before and after a hit within its line, and how far a token that runs on past them is followed.
+
+Lines of minified code and of logs have megabytes; a key and its value stand close together.
+"""
+
+_PASSES = 4
+"""A mask may uncover what stood beside it; more passes than two were never needed."""
+
+_ACROSS = 300
+"""Characters on each side of the border between two events that are looked at together; no token but a private key is longer."""
+
+_SOURCES = (token_formats.spans, wrapped.spans, detectors.spans, assignments.spans)
+"""In the order of how well they know what they found: where findings overlap, the first gives the kind."""
+
+_MASK = re.compile(r"\[secret:[a-z0-9_]+\]")
+_DELIMITER = re.compile(rb"[\s\"'`<>]")
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
+    """A text in which each secret is now '[secret:kind]', and how many there were of each kind."""
+
     text: str
     counts: dict[str, int]
 
 
 def mask(text: str) -> Masked:
-    return Masked(text=text, counts={})
+    """Masks every secret that is recognised; all other text stays as it is, and masking a second time changes nothing.
+
+    Text without anything suspicious costs one scan (several hundred MB/s) and is returned as the same object.
+    """
+    counts: Counter[str] = Counter()
+    for _ in range(_PASSES):
+        found = _spans(text)
+        if not found:
+            break
+        text = _replaced(text, found)
+        counts.update(span.kind for span in found)
+    return Masked(text, dict(counts))
+
+
+def _spans(text: str) -> list[Span]:
+    raw = text.encode("utf-8", "surrogatepass")
+    first = _scanner().search(raw)
+    if first is None:
+        return []
+    ranked = [(span, 0) for span in (private_keys.spans(text)[0] if "PRIVATE KEY" in text else ())]
+    for offset, line in _regions(raw, first, is_ascii=text.isascii()):
+        for rank, spans in enumerate(_SOURCES, 1):
+            ranked.extend(
+                (Span(span.start + offset, span.end + offset, span.kind), rank)
+                for span in spans(line)
+                if not _MASK.fullmatch(line, span.start, span.end)
+            )
+    return _merged(ranked)
+
+
+def _regions(raw: bytes, hit: re.Match[bytes] | None, *, is_ascii: bool) -> Iterator[tuple[int, str]]:
+    """Yields each suspicious region as (offset in characters, text); regions do not overlap."""
+    done, characters = 0, 0
+    while hit is not None:
+        start, end = _bounds(raw, done, hit.start(), hit.end())
+        characters += start - done if is_ascii else len(raw[done:start].decode("utf-8", "surrogatepass"))
+        line = raw[start:end].decode("utf-8", "surrogatepass")
+        yield characters, line
+        characters += len(line)
+        done = end
+        hit = _scanner().search(raw, done)
+
+
+def _bounds(raw: bytes, done: int, start: int, end: int) -> tuple[int, int]:
+    """The line around a hit, cut where it is long: on the right where a token ends, and never inside a character."""
+    left = max(raw.rfind(b"\n", done, start) + 1, done, start - _LEFT)
+    line_end = raw.find(b"\n", end)
+    right = len(raw) if line_end < 0 else line_end
+    if right > end + _RIGHT:
+        delimiter = _DELIMITER.search(raw, end + _RIGHT, min(right, end + _FARTHEST))
+        right = delimiter.start() if delimiter else min(right, end + _FARTHEST)
+    while left < start and raw[left] & 0xC0 == 0x80:
+        left += 1
+    while right < len(raw) and raw[right] & 0xC0 == 0x80:
+        right += 1
+    return left, right
+
+
+def _merged(ranked: list[tuple[Span, int]]) -> list[Span]:
+    """Overlapping findings as one, of the kind that the better informed source gave."""
+    merged: list[tuple[Span, int]] = []
+    for span, rank in sorted(ranked):
+        if merged and span.start < merged[-1][0].end:
+            last, last_rank = merged[-1]
+            kind = last.kind if last_rank <= rank else span.kind
+            merged[-1] = (Span(last.start, max(last.end, span.end), kind), min(rank, last_rank))
+        elif span.end > span.start:
+            merged.append((span, rank))
+    return [span for span, _ in merged]
+
+
+def _replaced(text: str, spans: list[Span]) -> str:
+    parts: list[str] = []
+    at = 0
+    for span in spans:
+        parts += (text[at : span.start], f"[secret:{span.kind}]")
+        at = span.end
+    return "".join((*parts, text[at:]))
+
+
+@cache
+def _scanner() -> Scanner:
+    """RE2: 600 MB/s with sixty expressions at once, where ``re`` has 42 and sixty ``in`` have 53."""
+    hints = [form.hint for form in token_formats.FORMATS]
+    return scanner([*hints, private_keys.HINT, wrapped.HINT, assignments.HINT, *detectors.HINTS])
+
+
+def mask_events(records: Iterable[Record], counts: Counter[str] | None = None) -> Iterator[Record]:
+    """Masks headings and events, and secrets that are split over two consecutive events of one role, as chunked output splits them.
+
+    One event is held back to see its successor. ``counts`` gains the number of secrets of each kind.
+    """
+    border = _Border(counts if counts is not None else Counter())
+    for record in records:
+        if isinstance(record, Event):
+            yield from border.next(record)
+        else:
+            yield from border.flush()
+            yield border.heading(record) if isinstance(record, Heading) else record
+    yield from border.flush()
+
+
+@dataclass(slots=True)
+class _Border:
+    """The event held back, and whether a private key runs on beyond it."""
+
+    counts: Counter[str]
+    held: Event | None = None
+    role: str = ""
+    key_is_open: bool = False
+
+    def heading(self, heading: Heading) -> Heading:
+        return replace(
+            heading,
+            title=self._masked(heading.title),
+            repository=heading.repository and self._masked(heading.repository),
+            branch=heading.branch and self._masked(heading.branch),
+        )
+
+    def next(self, event: Event) -> Iterator[Event]:
+        """Yields the event before this one, whose successor is now known."""
+        same = event.role == self.role
+        raw = event.text
+        if same and self.key_is_open:
+            event = self._key_continued(event)
+        elif same and self.held is not None:
+            event = self._parted(self.held, event)
+            self.key_is_open = False
+        else:
+            self.key_is_open = False
+        yield from self.flush()
+        self.key_is_open = self.key_is_open or ("PRIVATE KEY" in raw and private_keys.spans(raw)[1])
+        self.role, self.held = event.role, event
+
+    def flush(self) -> Iterator[Event]:
+        if self.held is not None:
+            text = self._masked(self.held.text)
+            yield self.held if text is self.held.text else replace(self.held, text=text)
+            self.held = None
+
+    def _masked(self, text: str) -> str:
+        masked = mask(text)
+        if masked.counts:
+            self.counts.update(masked.counts)
+        return masked.text
+
+    def _key_continued(self, event: Event) -> Event:
+        reach, self.key_is_open = private_keys.continued(event.text)
+        if not reach:
+            return event
+        return replace(event, text=f"[secret:{private_keys.KIND}]{event.text[reach:]}")
+
+    def _parted(self, first: Event, second: Event) -> Event:
+        """Masks both parts of a secret that begins in the first event and ends in the second."""
+        span = _across(first.text, second.text)
+        if span is None:
+            return second
+        self.counts[span.kind] += 1
+        self.held = replace(first, text=f"{first.text[: span.start]}[secret:{span.kind}]")
+        return replace(second, text=f"[secret:{span.kind}]{second.text[span.end :]}")
+
+
+def _across(first: str, second: str) -> Span | None:
+    """A secret over the border of two texts: from ``start`` in the first to ``end`` in the second."""
+    if not first or not second or first[-1].isspace() or second[0].isspace():
+        return None
+    tail = first[-_ACROSS:].rpartition("\n")[2]
+    head = second[:_ACROSS].partition("\n")[0]
+    for span in _spans(tail + head):
+        if span.start < len(tail) < span.end and span.kind != private_keys.KIND:
+            return Span(len(first) - len(tail) + span.start, span.end - len(tail), span.kind)
+    return None

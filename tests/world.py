@@ -79,7 +79,12 @@ class World:
     def rows(self, statement: str, *parameters: object) -> list[DictRow]:
         """What the tables hold, past every wall."""
         with self.admin() as connection:
-            return connection.execute(statement.encode(), parameters).fetchall()
+            return connection.execute(statement.encode(), parameters or None).fetchall()
+
+    def run(self, statement: str) -> None:
+        """Runs a statement as the administrator."""
+        with self.admin() as connection:
+            connection.execute(statement.encode())
 
     def capture(
         self,
@@ -115,7 +120,9 @@ class World:
         """Runs every job that is due until none is left."""
         outcomes: list[Outcome] = []
         for _ in range(200):
-            due = self.rows("select id, lane from pipeline.job where state = 'ready' and not_before <= clock_timestamp() order by created_at")
+            due = self.rows(
+                "select id, lane from pipeline.job where state = 'ready' and not_before <= clock_timestamp() order by created_at"
+            )
             if not due:
                 return outcomes
             for row in due:
@@ -126,12 +133,19 @@ class World:
     def propose(self, subject: str, predicate: str, value: str, *, by: Credential | None = None, **more: Any) -> dict[str, Any]:
         """An agent's (or another's) contribution."""
         statement = Statement(
-            kind=more.pop("kind", "fact"), subject=subject, predicate=predicate, value=value, sentence=f"{subject} {predicate} is {value}", **more
+            kind=more.pop("kind", "fact"),
+            subject=subject,
+            predicate=predicate,
+            value=value,
+            sentence=f"{subject} {predicate} is {value}",
+            **more,
         )
         with self.commands.begin(by or self.agent, self.brain) as acting:
             return contribute(acting, Contribution(statement=statement))
 
-    def decide(self, claim: uuid.UUID, action: Any, *, by: Credential | None = None, reason: str = "because", **more: Any) -> dict[str, Any]:
+    def decide(
+        self, claim: uuid.UUID, action: Any, *, by: Credential | None = None, reason: str = "because", **more: Any
+    ) -> dict[str, Any]:
         """A person's decision about a claim."""
         with self.commands.begin(by or self.person, self.brain) as acting:
             return review(acting, claim, Decision(action=action, reason=reason, **more))

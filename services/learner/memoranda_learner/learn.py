@@ -15,7 +15,7 @@ from memoranda.store import evidence, ledger
 from memoranda.store.database import Connection
 from memoranda_learner.admit import Admitted, accepts, admit
 from memoranda_learner.extract import Candidate, Extracted, extract
-from memoranda_learner.reconcile import Conflicts, Earlier, Replaces, Same, reconcile
+from memoranda_learner.reconcile import Between, Conflicts, Earlier, Replaces, Same, reconcile
 
 MOST_SUPPORTS = 20
 
@@ -52,13 +52,15 @@ class _Learner:
         if ledger.is_banned(self.connection, self.brain_id, statement):
             return self._restates(candidate)
         heads = ledger.heads(self.connection, self.brain_id, statement)
-        match reconcile(heads, role=candidate.role, said_at=said_at):
+        match reconcile(heads, role=candidate.role, at=statement.valid_from or said_at):
             case Same(head=head):
                 return self._same(head, candidate)
-            case Replaces(heads=ended, at=at):
-                return self._replace(ended, at, candidate)
-            case Earlier(head=head, until=until, begins=begins):
-                return self._enter_as_history(head, until, candidate, begins=begins)
+            case Replaces() as found:
+                return self._replace(found, candidate)
+            case Between() as found:
+                return self._put_between(found, candidate)
+            case Earlier(head=head, until=until):
+                return self._enter_as_history(head, until, candidate)
             case Conflicts():
                 return self._write(statement, self._admitted(candidate, in_conflict=True), [candidate.citation])
             case _:
@@ -117,26 +119,52 @@ class _Learner:
         self._write(head.statement, admitted, [*known, candidate.citation], claim_id=head.claim_id)
         return "added_support"
 
-    def _replace(self, ended: tuple[Head, ...], at: datetime, candidate: Candidate) -> str:
+    def _replace(self, found: Replaces, candidate: Candidate) -> str:
         """One step: the old ones end where the new one begins."""
-        start = candidate.statement.valid_from or at
         claim_id = ledger.new_claim(self.connection, self.brain_id)
-        for head in ended:
-            self._end(head, start, superseded_by=claim_id)
-        statement = replace(candidate.statement, valid_from=start)
-        self._write(statement, self._admitted(candidate, in_conflict=False), [candidate.citation], claim_id=claim_id)
+        for head in found.heads:
+            self._end(head, found.at, superseded_by=claim_id)
+        successors = [head.superseded_by for head in found.heads if head.superseded_by is not None]
+        statement = replace(candidate.statement, valid_from=found.at, valid_to=found.until)
+        self._write(
+            statement,
+            self._admitted(candidate, in_conflict=False),
+            [candidate.citation],
+            claim_id=claim_id,
+            superseded_by=successors[0] if found.until and successors else None,
+        )
         return "replaced"
 
-    def _enter_as_history(self, head: Head, until: datetime, candidate: Candidate, *, begins: bool) -> str:
-        """It held until what holds now began. A head that a person reviewed stays as it is."""
+    def _put_between(self, found: Between, candidate: Candidate) -> str:
+        """The head is cut in two around what was said in between; its second part is a claim of its own."""
+        head, between, again = found.head, *(ledger.new_claim(self.connection, self.brain_id) for _ in range(2))
+        later = ledger.citations(self.connection, head.revision_id, since=found.until)
+        self._end(head, found.at, superseded_by=between)
+        statement = replace(candidate.statement, valid_from=found.at, valid_to=found.until)
         admitted = self._admitted(candidate, in_conflict=False)
-        if head.reviewed:
+        self._write(statement, admitted, [candidate.citation], claim_id=between, superseded_by=again)
+        self._write(
+            replace(head.statement, valid_from=found.until),
+            Admitted(
+                review="accepted" if head.accepted else "proposed",
+                admission="accepted_by_policy" if head.accepted else "proposed",
+                policy=cast("Policy | None", head.policy),
+            ),
+            later,
+            claim_id=again,
+            superseded_by=head.superseded_by,
+        )
+        return "history"
+
+    def _enter_as_history(self, head: Head, until: datetime, candidate: Candidate) -> str:
+        """It held until what holds now was first said. A head that a person reviewed stays as it is."""
+        admitted = self._admitted(candidate, in_conflict=False)
+        start = head.statement.valid_from
+        if head.reviewed or (start is not None and start >= until):
             self._write(candidate.statement, admitted, [candidate.citation], superseded_by=head.claim_id, superseded=True)
             return "history"
-        if begins:
-            self._revise(head, replace(head.statement, valid_from=until))
-        start = candidate.statement.valid_from
-        statement = replace(candidate.statement, valid_from=start if start and start < until else None, valid_to=until)
+        self._revise(head, replace(head.statement, valid_from=until))
+        statement = replace(candidate.statement, valid_from=start, valid_to=until)
         self._write(statement, admitted, [candidate.citation], superseded_by=head.claim_id)
         return "history"
 

@@ -24,19 +24,28 @@ class New:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaces:
-    """It was said later, by an author of the same or a higher rank: it ends these at ``at``."""
+    """It was said later, by an author of the same or a higher rank: it ends these at ``at``, and lasts until ``until`` if they did."""
 
     heads: tuple[Head, ...]
     at: datetime
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """It was said between two times at which ``head`` was said: that holds before ``at`` and again from ``until`` on."""
+
+    head: Head
+    at: datetime
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """It was said before what holds now: it enters as history, ended by ``head`` at ``until``. ``begins`` marks heads without a start."""
+    """It was said before ``head`` was, which began only when it was said (``until``): it enters as history."""
 
     head: Head
     until: datetime
-    begins: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,34 +55,44 @@ class Conflicts:
     heads: tuple[Head, ...] = field(default=())
 
 
-Decision = Same | New | Replaces | Earlier | Conflicts
+Decision = Same | New | Replaces | Between | Earlier | Conflicts
 
 
-def reconcile(heads: Sequence[Head], *, role: Role, said_at: datetime) -> Decision:
-    """What to do with a candidate said by ``role`` at ``said_at``.
+def reconcile(heads: Sequence[Head], *, role: Role, at: datetime) -> Decision:
+    """What to do with a candidate that ``role`` said to hold at ``at``.
 
-    The order is that of succession: said later by the same or a higher rank replaces; said earlier by the same or a lower rank
-    is history; what a person reviewed is replaced by a person in review only; a word of lower rank that nobody accepted does
-    not count against the candidate; the rest are conflicts.
+    Only what is said to hold at that moment stands beside it or against it. In this order: the same value is more evidence; said
+    later by the same or a higher rank replaces; said earlier by the same or a lower rank is history, or a time between; what a
+    person reviewed is replaced by a person in review only; a word of lower rank that nobody accepted does not count against the
+    candidate; the rest are conflicts.
     """
-    live = [head for head in heads if head.live]
-    for head in live:
+    present = [head for head in heads if head.live and head.covers(at)]
+    for head in present:
         if head.same:
             return Same(head=head)
-    against = [head for head in live if head.contradicts]
+    against = [head for head in present if head.contradicts]
     if not against:
         return New()
     rank = RANKS[role]
-    if all(_gives_way(head, rank, said_at) for head in against):
-        return Replaces(heads=tuple(against), at=said_at)
-    later = [head for head in against if said_at < head.said_at and RANKS[head.author_role] >= rank]
-    if later:
-        earliest = min(later, key=lambda head: head.said_at)
-        until = earliest.statement.valid_from or earliest.said_at
-        return Earlier(head=earliest, until=until, begins=earliest.statement.valid_from is None)
+    if all(_gives_way(head, rank, at) for head in against):
+        ends = [head.statement.valid_to for head in against if head.statement.valid_to is not None]
+        return Replaces(heads=tuple(against), at=at, until=min(ends, default=None))
+    if len(against) == 1 and _outlasts(against[0], rank, at):
+        return _history(against[0], at)
     weighty = tuple(head for head in against if head.accepted or RANKS[head.author_role] >= rank)
     return Conflicts(heads=weighty) if weighty else New()
 
 
-def _gives_way(head: Head, rank: int, said_at: datetime) -> bool:
-    return not head.reviewed and RANKS[head.author_role] <= rank and head.said_at <= said_at
+def _gives_way(head: Head, rank: int, at: datetime) -> bool:
+    return not head.reviewed and RANKS[head.author_role] <= rank and head.said_at <= at
+
+
+def _outlasts(head: Head, rank: int, at: datetime) -> bool:
+    return head.said_at > at and RANKS[head.author_role] >= rank
+
+
+def _history(head: Head, at: datetime) -> Between | Earlier:
+    until = min(moment for moment in head.said if moment > at)
+    if any(moment <= at for moment in head.said) and not head.reviewed:
+        return Between(head=head, at=at, until=until)
+    return Earlier(head=head, until=until)

@@ -40,6 +40,7 @@ class Head:
     """The latest revision of a claim, with how it compares to a candidate: the database says so, by its keys.
 
     ``same`` means the same value and polarity; ``contradicts`` that both cannot hold. ``reviewed`` means that a person did.
+    ``said`` are the times at which its retained supports were said, in order; ``said_at`` is the last of them.
     """
 
     claim_id: UUID
@@ -48,6 +49,7 @@ class Head:
     statement: Statement
     author_role: Role
     said_at: datetime
+    said: tuple[datetime, ...]
     accepted: bool
     reviewed: bool
     live: bool
@@ -56,3 +58,8 @@ class Head:
     policy: str | None
     origin: str
     superseded_by: UUID | None
+
+    def covers(self, moment: datetime) -> bool:
+        """Whether it is said to hold at that moment. An unknown bound is an open one."""
+        start, end = self.statement.valid_from, self.statement.valid_to
+        return (start is None or start <= moment) and (end is None or moment < end)

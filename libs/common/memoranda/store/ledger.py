@@ -34,12 +34,17 @@ with candidate as (
 select h.claim_id, h.id, h.ordinal, h.kind, h.subject, h.predicate, h.value, h.statement, h.polarity, h.cardinality, h.repositories,
        h.areas, h.environments, h.valid_from, h.valid_to, h.author_role, h.said_at, h.review = 'accepted', h.reviewer_id is not null,
        ledger.is_live(h.review, h.lifecycle, h.freshness, h.admission, h.erased_at)
-         and not exists (select from ledger.binding_rules(h)),
+         and not exists (select from ledger.binding_rules(h))
+         and (exists (select from ledger.support u join evidence.chunk k on k.id = u.chunk_id
+                       where u.revision_id = h.id and k.erased_at is null)
+              or exists (select from ledger.derivation d where d.revision_id = h.id)),
        h.rule_key = c.rule_key and s.meet,
        s.meet and case when h.polarity = %(polarity)s
          then h.polarity = 'affirms' and h.value_key <> c.value_key and h.cardinality = 'one' and %(cardinality)s = 'one'
          else h.value_key = c.value_key end,
-       h.acceptance_policy, h.origin, h.superseded_by
+       h.acceptance_policy, h.origin, h.superseded_by,
+       array(select coalesce(u.said_at, h.said_at) from ledger.support u join evidence.chunk k on k.id = u.chunk_id
+              where u.revision_id = h.id and k.erased_at is null order by 1)
   from candidate c
   cross join lateral ledger.family_heads(%(brain_id)s, c.family) h
   cross join lateral (select evidence.scopes_meet(h.repositories, h.areas, h.environments, %(repositories)s, %(areas)s, %(environments)s)
@@ -82,6 +87,7 @@ def heads(connection: Connection, brain_id: UUID, statement: Statement) -> list[
             policy=row[22],
             origin=row[23],
             superseded_by=row[24],
+            said=tuple(row[25]) or (row[16],),
         )
         for row in rows
     ]
@@ -283,14 +289,14 @@ def current(connection: Connection, brain_id: UUID, claim_id: UUID) -> Current |
 
 CITATIONS = """
 select s.chunk_id, s.first_line, s.last_line from ledger.support s join evidence.chunk c on c.id = s.chunk_id
- where s.revision_id = %(revision_id)s and c.erased_at is null and (%(person_only)s = false or s.role = 'person') order by s.ordinal
+ where s.revision_id = %(revision_id)s and c.erased_at is null and (%(since)s::timestamptz is null or s.said_at >= %(since)s) order by s.ordinal
 """
 
 
-def citations(connection: Connection, revision_id: UUID, *, person_only: bool = False) -> list[Citation]:
-    """What a revision cites and is still retained."""
+def citations(connection: Connection, revision_id: UUID, *, since: datetime | None = None) -> list[Citation]:
+    """What a revision cites and is still retained; with ``since``, only what was said from then on."""
     with connection.cursor(row_factory=class_row(Citation)) as cursor:
-        return cursor.execute(CITATIONS, {"revision_id": revision_id, "person_only": person_only}).fetchall()
+        return cursor.execute(CITATIONS, {"revision_id": revision_id, "since": since}).fetchall()
 
 
 SAME_VALUE = "select evidence.value_key(%(one)s) = evidence.value_key(%(other)s)"

@@ -84,7 +84,15 @@ def _batches(source: Wire, events: list[Wire], *, last: bool) -> Iterator[bytes]
 
 
 def _wire(event: Event, key: str, parent_key: str | None, text: str) -> Wire:
-    return {"key": key, "parent_key": parent_key, "role": event.role, "kind": event.kind, "said_at": event.said_at, "text": text}
+    return {
+        "key": key,
+        "parent_key": parent_key,
+        "role": event.role,
+        "kind": event.kind,
+        "said_at": event.said_at,
+        "text": text,
+        "abandoned": event.abandoned,
+    }
 
 
 def _parts(event: Event, text: str) -> Iterator[Wire]:

@@ -73,16 +73,17 @@ def standing(shown: Claim) -> str:
     return f"{by}{why} · recorded {moment(shown['recorded_at'])} · claim {shown['claim_id']}"
 
 
-def cited(support: Support) -> Text:
-    """A cited line with its author and its place."""
+def cited(support: Support, *, place: bool = True) -> Text:
+    """A cited line with its author and, unless it is left out, its time and place."""
     if support["withheld"] or support["excerpt"] is None:
         return Text(f"a line that is withheld: {support['withheld'] or 'not retained'}", "dim")
     words = " ".join(support["excerpt"].split())
     words = words if len(words) <= EXCERPT else words[: EXCERPT - 1] + "…"
-    found = support.get("source")
-    place = f"  {source_name(found)}:{support['first_line']}" if found else ""
     said = f", {moment(support['said_at'])}" if support["said_at"] else ""
-    return Text.assemble("“", words, "” ", (support["role"], AUTHORS.get(support["role"], "")), (f"{said}{place}", "dim"))
+    found = support.get("source")
+    where = f"  {source_name(found)}:{support['first_line']}" if found else ""
+    rest = f"{said}{where}" if place else ""
+    return Text.assemble("“", words, "” ", (support["role"], AUTHORS.get(support["role"], "")), (rest, "dim"))
 
 
 def source_name(source: Mapping[str, Any]) -> str:

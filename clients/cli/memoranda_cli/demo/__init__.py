@@ -1,0 +1,1 @@
+"""The demo: the life of a memory in five steps, each checked."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 GUARANTEES: dict[int, str] = {
-    1: "A rejected value is never eligible again, from any writer, spelling or source, after a reindex or restart, and after its text is erased.",
+    1: "A rejected value is never eligible again, from any writer, spelling or source, after a reindex, and after its text is erased.",
     2: "Nothing reaches a reader but through the lens: the gateway's role is denied on every base table that exists.",
     3: "A withheld row's content appears nowhere in any answer, error, log, span or metric.",
     4: "One brain's rows are invisible to another's principals.",

@@ -16,7 +16,7 @@ from psycopg.rows import DictRow, dict_row
 
 from memoranda.bus.work import Outcome, Worker
 from memoranda.domain.claim import Statement
-from memoranda.domain.evidence import Role, Scope
+from memoranda.domain.evidence import EVERYWHERE, Role, Scope
 from memoranda.domain.job import Lane
 from memoranda.store.database import Database as Connections
 from memoranda_api.acting import Commands, Credential
@@ -74,7 +74,7 @@ class World:
 
     def admin(self) -> psycopg.Connection[DictRow]:
         """A superuser's connection, which no wall stops: for looking behind them."""
-        return psycopg.connect(self.database.dsn(), autocommit=True, row_factory=dict_row)
+        return psycopg.Connection[DictRow].connect(self.database.dsn(), autocommit=True, row_factory=dict_row)
 
     def rows(self, statement: str, *parameters: object) -> list[DictRow]:
         """What the tables hold, past every wall."""
@@ -93,7 +93,7 @@ class World:
         session: str = "session-1",
         at: datetime | None = None,
         kind: Literal["session", "document"] = "session",
-        scope: Scope = Scope(),  # noqa: B008  a frozen value
+        scope: Scope = EVERYWHERE,
         credential: Credential | None = None,
         keys: Sequence[str] | None = None,
     ) -> dict[str, Any]:
@@ -162,12 +162,12 @@ class World:
         *,
         at: datetime | None = None,
         when: datetime | None = None,
-        scope: Scope = Scope(),  # noqa: B008  a frozen value
+        scope: Scope = EVERYWHERE,
         by: Credential | None = None,
         brain: str | None = None,
     ) -> Generator[psycopg.Connection[DictRow]]:
         """A reading transaction of the gateway with the lens open."""
-        with psycopg.connect(self.database.dsn("memoranda_gateway"), row_factory=dict_row) as connection:
+        with psycopg.Connection[DictRow].connect(self.database.dsn("memoranda_gateway"), row_factory=dict_row) as connection:
             opened = connection.execute(
                 "select * from access.open_lens(%s, %s, %s, %s, %s, %s, %s, %s)",
                 (
@@ -232,7 +232,8 @@ def make(database: Database, *, policy: str = "person_stated") -> Generator[Worl
         _one(admin, "select access.issue_token(%s, %s, %s, 'writer', false, 'test', null)", digest(token), brain, agent)
         _one(admin, "select access.issue_token(%s, %s, %s, 'reader', false, 'test', null)", digest(reading), brain, reader)
         admin.execute(
-            "insert into access.browser_session (digest, csrf_digest, principal_id, expires_at) values (%s, %s, %s, now() + interval '1 day')",
+            "insert into access.browser_session (digest, csrf_digest, principal_id, expires_at)"
+            " values (%s, %s, %s, now() + interval '1 day')",
             (digest(session), digest(csrf), person),
         )
     connections = Connections(database.conninfo, pool_size=6)

@@ -10,6 +10,7 @@ import pytest
 
 from memoranda.domain.claim import Statement
 from memoranda.errors import Erased, KeyReused
+from memoranda.store import jobs, ledger
 from memoranda_api.acting import Outcome
 from memoranda_api.contribute import Contribution, contribute
 from tests.world import World
@@ -130,8 +131,6 @@ def test_an_erased_source_leaves_no_text_and_is_not_taken_in_again(world: World)
     told = world.capture([("person", "billing.port = 8080"), ("person", "canary words")])
     world.capture("other.thing = stays", session="other")
     with world.commands.begin(world.person, "main") as acting:
-        from memoranda.store import ledger
-
         ledger.erase_source(acting.connection, told["source_id"], reason="asked to")
     assert world.values() == ["stays"]
     for table in (
@@ -155,8 +154,6 @@ def test_a_claim_with_support_from_elsewhere_outlives_the_erasure_of_one_source(
     first = world.capture("billing.port = 8080", session="one")
     world.capture("billing.port = 8080", session="two")
     with world.commands.begin(world.person, "main") as acting:
-        from memoranda.store import ledger
-
         ledger.erase_source(acting.connection, first["source_id"], reason="asked to")
     assert world.values() == ["8080"]
 
@@ -177,12 +174,8 @@ def test_a_delayed_worker_cannot_write_an_erased_claim_or_cite_an_erased_line(wo
     version = world.rows("select id from evidence.version")[0]["id"]
     world.decide(world.claim_of("8080"), "erase")
     with world.commands.begin(world.person, "main") as acting:
-        from memoranda.store import ledger
-
         ledger.erase_source(acting.connection, told["source_id"], reason="asked to")
     with world.connections.transaction("learner", timeout=5) as connection:
-        from memoranda.store import jobs
-
         job = jobs.add(connection, brain_id=world.brain_id, lane="learn", kind="learn", subject_id=version)
     assert world.learner.run(job) == "done"
     assert world.values("history") == []
@@ -190,8 +183,9 @@ def test_a_delayed_worker_cannot_write_an_erased_claim_or_cite_an_erased_line(wo
 
 def _contribute(world: World, key: str, value: str) -> Outcome:
     statement = Statement(kind="fact", subject="billing", predicate="port", value=value, sentence="x")
+    proposal = Contribution(statement=statement)
     return world.commands.run(
-        world.agent, "main", command="contribute", key=key, payload=value.encode(), work=lambda acting: contribute(acting, Contribution(statement=statement))
+        world.agent, "main", command="contribute", key=key, payload=value.encode(), work=lambda acting: contribute(acting, proposal)
     )  # fmt: skip
 
 
@@ -254,10 +248,12 @@ def test_derived_memory_falls_with_its_least_input(world: World) -> None:
                 [world.brain_id, place, revision],
             )
         command.execute(
-            """insert into ledger.revision (id, brain_id, claim_id, kind, subject, predicate, value, statement, review, reviewer_id, admission,
+            """insert into ledger.revision (id, brain_id, claim_id, kind, subject, predicate, value, statement, review, reviewer_id,
+                 admission,
                  origin, family, rule_key, ordinal, recorded_at, said_at, author_role, digest)
                values ('00000000-0000-7000-8000-000000000002', %s, '00000000-0000-7000-8000-000000000001', 'handover', 'billing', 'summary',
-                 'alpha on 8080', 'It runs on alpha, port 8080.', 'accepted', %s, 'reviewed', 'person', '', '', 0, now(), now(), 'person', '')""",
+                 'alpha on 8080', 'It runs on alpha, port 8080.', 'accepted', %s, 'reviewed', 'person', '', '', 0, now(), now(),
+                 'person', '')""",
             [world.brain_id, world.person_id],
         )
     assert "alpha on 8080" in world.values()

@@ -11,14 +11,15 @@ import pytest
 
 from memoranda.bus import sweep
 from memoranda.bus.broker import InProcessBroker
-from memoranda.bus.work import Work, Worker
-from memoranda.domain.job import Lease, backoff
-from memoranda.errors import LeaseLost
+from memoranda.bus.work import Work, Worker, announce
+from memoranda.domain.job import Lane, Lease, backoff
+from memoranda.errors import Busy, LeaseLost
 from memoranda.store import jobs
 from memoranda_ingest.seal import seal
 from memoranda_learner.learn import learn
-from tests.world import World
+from tests.world import Doorbell, World
 
+EFFECT = "insert into pipeline.job (brain_id, lane, kind, subject_id, state) values (%s, 'graph', 'effect', %s, 'done')"
 STATE = "select state, attempts, error from pipeline.job where id = %s"
 
 
@@ -42,8 +43,7 @@ def mark(world: World) -> object:
 
     def run(work: Work) -> None:
         with work.effect() as effect:
-            effect.connection.execute("insert into pipeline.job (brain_id, lane, kind, subject_id, state) values (%s, 'graph', 'effect', %s, 'done')",
-                                      [work.lease.brain_id, work.lease.id])  # fmt: skip
+            effect.connection.execute(EFFECT, [work.lease.brain_id, work.lease.id])
 
     return run
 
@@ -88,8 +88,7 @@ def test_a_worker_whose_lease_was_taken_writes_nothing(world: World) -> None:
         stalled.set()
         assert taken.wait(20)
         with work.effect() as effect:
-            effect.connection.execute("insert into pipeline.job (brain_id, lane, kind, subject_id, state) values (%s, 'graph', 'effect', %s, 'done')",
-                                      [work.lease.brain_id, work.lease.id])  # fmt: skip
+            effect.connection.execute(EFFECT, [work.lease.brain_id, work.lease.id])
 
     first: list[str] = []
     thread = threading.Thread(target=lambda: first.append(worker(world, slow).run(job)))
@@ -193,13 +192,9 @@ def test_of_two_sweepers_at_once_one_sweeps(world: World) -> None:
 
 
 def test_a_broker_that_is_away_loses_nothing(world: World) -> None:
-    class Away(type(world.broker)):
-        def publish(self, lane: object, job: uuid.UUID, traceparent: str | None) -> None:
-            from memoranda.errors import Busy
-
-            raise Busy("the broker is away")
-
-    from memoranda.bus.work import announce
+    class Away(Doorbell):
+        def publish(self, lane: Lane, job: uuid.UUID, traceparent: str | None) -> None:
+            raise Busy(f"the broker is away: {lane} {job} {traceparent}")
 
     job = add(world)
     announce(world.connections, "ingest", Away(), [job])
@@ -216,10 +211,13 @@ def test_a_real_job_that_dies_before_its_commit_is_done_again_with_the_same_end(
 
     real = {"seal": seal, "learn": learn}
 
+    def killed(*_: object) -> bool:
+        raise Killed
+
     def dying(work: Work) -> None:
         original = jobs.complete
         try:
-            jobs.complete = lambda *_: (_ for _ in ()).throw(Killed())  # pyright: ignore[reportAttributeAccessIssue]
+            jobs.complete = killed
             real[kind](work)
         finally:
             jobs.complete = original
@@ -289,8 +287,7 @@ def test_an_error_in_the_effect_rolls_back_with_its_completion(world: World) -> 
 
     def half(work: Work) -> None:
         with work.effect() as effect:
-            effect.connection.execute("insert into pipeline.job (brain_id, lane, kind, subject_id, state) values (%s, 'graph', 'effect', %s, 'done')",
-                                      [work.lease.brain_id, work.lease.id])  # fmt: skip
+            effect.connection.execute(EFFECT, [work.lease.brain_id, work.lease.id])
             raise LeaseLost("as if")
 
     assert worker(world, half).run(job) == "lost"

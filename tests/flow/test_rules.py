@@ -188,7 +188,8 @@ def test_no_role_can_slip_a_banned_value_past_the_trigger(world: World) -> None:
         )
         row = learner.execute(
             """insert into ledger.revision (id, brain_id, claim_id, kind, subject, predicate, value, statement, review, acceptance_policy,
-                 admission, origin, subject_key, predicate_key, value_key, family, rule_key, ordinal, recorded_at, said_at, author_role, digest)
+                 admission, origin, subject_key, predicate_key, value_key, family, rule_key, ordinal, recorded_at, said_at,
+                 author_role, digest)
                values (%s, %s, %s, 'fact', 'Billing', 'port', '8080', 's', 'accepted', 'person_stated', 'accepted_by_policy', 'literal',
                  'forged', 'forged', 'forged', 'f', 'f', 99, '2000-01-01', '2000-01-01', 'person', 'd')
                returning review, admission, acceptance_policy, ordinal, value_key""",
@@ -207,7 +208,8 @@ def test_only_a_person_makes_a_rule(world: World) -> None:
         command.execute("select * from access.act(%s, null, 'main')", [world.agent.digest])
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="browser session"):
             command.execute(
-                """insert into ledger.rule (brain_id, revision_id, cause, rule_key, names, value_gram, value_words, value_length, repositories,
+                """insert into ledger.rule (brain_id, revision_id, cause, rule_key, names, value_gram, value_words, value_length,
+                     repositories,
                      areas, environments, made_by, recorded_at)
                    values (%s, %s, 'rejected', '', '{}', 0, '{}', 0, '{}', '{}', '{}', %s, now())""",
                 [world.brain_id, revision, world.agent_id],

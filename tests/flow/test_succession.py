@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from memoranda.domain.evidence import Role, Scope
+from memoranda_api.review import Decision, review
 from tests.world import World
 
 DAY = [datetime(2026, 3, day, tzinfo=UTC) for day in range(1, 15)]
@@ -146,15 +148,12 @@ def test_answers_as_of_a_time_stay_as_they_were_given(world: World) -> None:
 
 @pytest.mark.guarantee(10)
 def test_a_reader_waits_for_a_writer_that_took_its_time_before_so_that_its_answer_can_be_repeated(world: World) -> None:
-    import threading
-
     world.capture("billing.port = 8080")
     claim = world.claim_of("8080")
-    started, released, answers = threading.Event(), threading.Event(), []
+    started, released = threading.Event(), threading.Event()
+    answers: list[tuple[datetime, list[str]]] = []
 
     def write_slowly() -> None:
-        from memoranda_api.review import Decision, review
-
         with world.commands.begin(world.person, "main") as acting:
             review(acting, claim, Decision(action="correct", reason="slow", value="9090"))
             started.set()

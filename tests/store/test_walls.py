@@ -165,7 +165,8 @@ def test_search_finds_nothing_of_another_brain(world: World) -> None:
         assert person is not None
         admin.execute("select access.add_brain('other', 'Other', 'review', %s)", [person["id"]])
         admin.execute(
-            "insert into access.browser_session (digest, csrf_digest, principal_id, expires_at) values (%s, %s, %s, now() + interval '1 h')",
+            "insert into access.browser_session (digest, csrf_digest, principal_id, expires_at)"
+            " values (%s, %s, %s, now() + interval '1 hour')",
             [digest(owner), digest("c"), person["id"]],
         )
     with world.lens("history", by=Credential(digest=digest(owner)), brain="other") as gateway:

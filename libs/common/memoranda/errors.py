@@ -1,21 +1,21 @@
 """Every error that crosses a module, as a tree.
 
-    MemorandaError
-    ├── Refused              the caller asked for what is not allowed or cannot be; asking again changes nothing
-    │   ├── Invalid          a field is wrong: `field` says which
-    │   ├── NotSignedIn      no credential, or one that does not hold
-    │   ├── Forbidden        the credential holds and its role or channel is too little
-    │   ├── NotFound         unknown, or not the caller's to know of
-    │   ├── KeyReused        an idempotency key came back with another payload
-    │   ├── BannedValue      a rule bans the value
-    │   ├── SupersedeOwn     the writer would contradict its own live claim: `claim_id`
-    │   ├── Stale            the thing moved on meanwhile: read it again
-    │   ├── EvidenceGone     the cited evidence is not retained, or was never shown
-    │   └── Erased           a person erased this source: nothing of it is taken in again
-    ├── Busy                 the store is away, slow or full; the same request may be sent again
-    │   └── OutcomeUnknown   the connection broke while committing: send the identical request with the same key
-    ├── LeaseLost            the worker's right to a job ran out: write nothing, take the next
-    └── Misconfigured        settings, files or schema do not fit: the operator has to act
+MemorandaError
+├── Refused              the caller asked for what is not allowed or cannot be; asking again changes nothing
+│   ├── Invalid          a field is wrong: `field` says which
+│   ├── NotSignedIn      no credential, or one that does not hold
+│   ├── Forbidden        the credential holds and its role or channel is too little
+│   ├── NotFound         unknown, or not the caller's to know of
+│   ├── KeyReused        an idempotency key came back with another payload
+│   ├── BannedValue      a rule bans the value
+│   ├── SupersedeOwn     the writer would contradict its own live claim: `claim_id`
+│   ├── Stale            the thing moved on meanwhile: read it again
+│   ├── EvidenceGone     the cited evidence is not retained, or was never shown
+│   └── Erased           a person erased this source: nothing of it is taken in again
+├── Busy                 the store is away, slow or full; the same request may be sent again
+│   └── OutcomeUnknown   the connection broke while committing: send the identical request with the same key
+├── LeaseLost            the worker's right to a job ran out: write nothing, take the next
+└── Misconfigured        settings, files or schema do not fit: the operator has to act
 """
 
 from __future__ import annotations

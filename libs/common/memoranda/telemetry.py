@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -59,7 +59,7 @@ def traceparent() -> str | None:
 
 
 @contextmanager
-def continued(parent: str | None, name: str, **attributes: str | int) -> Iterator[trace.Span]:
+def continued(parent: str | None, name: str, **attributes: str | int) -> Generator[trace.Span]:
     """Runs a block as a span under a remote parent. A malformed parent is ignored."""
     carrier = {"traceparent": parent} if parent else {}
     token = context.attach(propagate.extract(carrier))

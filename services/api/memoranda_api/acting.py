@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -69,7 +69,7 @@ class Commands:
         self._timeout = timeout
 
     @contextmanager
-    def begin(self, credential: Credential, brain: str) -> Iterator[Acting]:
+    def begin(self, credential: Credential, brain: str) -> Generator[Acting]:
         """Opens a writing transaction in a brain.
 
         Raises NotSignedIn for a credential that does not hold, NotFound for a brain that is unknown or not the caller's.

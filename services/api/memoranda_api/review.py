@@ -136,9 +136,7 @@ def _append(
         reason=decision.reason,
     )
     found = cited if cited is not None else _retained(acting, head, statement)
-    written = ledger.write(
-        acting.connection, acting.brain_id, statement, standing, found, claim_id=claim_id, revision_id=revision_id
-    )
+    written = ledger.write(acting.connection, acting.brain_id, statement, standing, found, claim_id=claim_id, revision_id=revision_id)
     return told(acting, written)
 
 
@@ -205,7 +203,7 @@ def _moves(sides: tuple[uuid.UUID, uuid.UUID], resolution: Resolution) -> list[t
         case "retract":
             return [(side, decide("withdraw")) for side in sides]
         case "keep_one":
-            if resolution.keep not in sides:
+            if resolution.keep is None or resolution.keep not in sides:
                 raise Invalid("name the claim of the conflict that stays", field="keep")
             other = sides[0] if resolution.keep == sides[1] else sides[1]
             return [(other, decide("reject")), (resolution.keep, decide("accept"))]

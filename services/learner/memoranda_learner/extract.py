@@ -43,7 +43,9 @@ _FACT = re.compile(
     rf"^\s*(?:[-*+]\s+|>\s+)?`?(?P<subject>{_NAME}(?:\.{_NAME})*?)\.(?P<predicate>[^\W_](?:[\w\-]*\w)?)`?\s*(?P<sign>!?=)\s*(?P<value>\S.*)$"
 )
 _DIRECTIVE = re.compile(r"^\s*(?:[-*+]\s+)?(?P<form>decision|remember|always|never)\b(?P<colon>\s*:)?\s+(?P<text>\S.*)$", re.IGNORECASE)
-_CODE_SUBJECTS = frozenset({"self", "this", "cls", "super", "window", "document", "module", "exports", "process.env", "os", "sys", "e", "err"})
+_CODE_SUBJECTS = frozenset(
+    {"self", "this", "cls", "super", "window", "document", "module", "exports", "process.env", "os", "sys", "e", "err"}
+)
 _QUOTED = re.compile(r"""^(["'`])(?P<inside>.*)\1$""")
 
 

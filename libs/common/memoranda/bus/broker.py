@@ -45,7 +45,7 @@ class InProcessBroker:
         message: dramatiq.Message[None] = dramatiq.Message(
             queue_name=lane, actor_name=lane, args=(), kwargs={"job": str(job), "traceparent": traceparent}, options={}
         )
-        self._dramatiq.enqueue(message)
+        self._dramatiq.enqueue(message)  # pyright: ignore[reportUnknownMemberType]
 
     def consume(self, lane: Lane, handler: Handler, *, threads: int) -> None:
         """Runs a Dramatiq worker for one lane, so that a slow lane never holds up another."""
@@ -53,7 +53,7 @@ class InProcessBroker:
         def run(job: str, traceparent: str | None) -> None:
             handler(UUID(job), traceparent)
 
-        dramatiq.actor(run, actor_name=lane, queue_name=lane, broker=self._dramatiq)
+        dramatiq.Actor(run, broker=self._dramatiq, actor_name=lane, queue_name=lane, priority=0, options={})
         worker = dramatiq.Worker(self._dramatiq, queues={lane}, worker_threads=threads, worker_timeout=100)
         worker.start()
         self._workers.append(worker)

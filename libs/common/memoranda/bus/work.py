@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -41,14 +41,14 @@ class Work:
     _worker: Worker
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> Generator[Connection]:
         """A transaction for reading; nothing may be held open while a model or an index answers."""
         with self._worker.transaction() as connection:
             access.serve(connection, self.lease.brain_id, traceparent())
             yield connection
 
     @contextmanager
-    def effect(self) -> Iterator[Effect]:
+    def effect(self) -> Generator[Effect]:
         """The one transaction in which the job's effect and its completion commit together.
 
         Raises LeaseLost, and rolls back, where the lease ran out meanwhile.
@@ -122,7 +122,7 @@ class Worker:
             except LeaseLost:
                 log.warning("lease lost", extra={"fields": {"job": str(lease.id), "kind": lease.kind}})
                 return "lost"
-            except Exception as error:  # noqa: BLE001  the outermost loop of a job: whatever it was, the row has to say so
+            except Exception as error:  # the outermost loop of a job: whatever it was, the row has to say so
                 log.warning("job failed", exc_info=error, extra={"fields": {"job": str(lease.id), "kind": lease.kind}})
                 return self._failed(lease, _described(error))
         return "done"
@@ -136,7 +136,7 @@ class Worker:
         return "dead" if state == "dead" else "lost" if state is None else "retry"
 
     @contextmanager
-    def _renewed(self, lease: Lease) -> Iterator[None]:
+    def _renewed(self, lease: Lease) -> Generator[None]:
         done = threading.Event()
 
         def keep() -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from memoranda.domain.evidence import Role, Scope
+from memoranda.domain.evidence import EVERYWHERE, Role, Scope
 
 Kind = Literal["fact", "decision", "procedure", "preference", "handover", "recap", "note"]
 Polarity = Literal["affirms", "denies"]
@@ -30,7 +30,7 @@ class Statement:
     sentence: str
     polarity: Polarity = "affirms"
     cardinality: Cardinality = "one"
-    scope: Scope = Scope()
+    scope: Scope = EVERYWHERE
     valid_from: datetime | None = None
     valid_to: datetime | None = None
 

@@ -23,6 +23,9 @@ class Scope:
     environments: tuple[str, ...] = ()
 
 
+EVERYWHERE = Scope()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvent:
     """One captured event, masked, in the order of its arrival (``id``). ``opens`` says that nothing precedes it in its document."""

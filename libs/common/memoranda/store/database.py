@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Literal, NoReturn
 
@@ -69,7 +69,7 @@ class Database:
         return make_conninfo(self._conninfo, user=f"memoranda_{role}", **extra)
 
     @contextmanager
-    def transaction(self, role: Role, *, timeout: float) -> Iterator[Connection]:
+    def transaction(self, role: Role, *, timeout: float) -> Generator[Connection]:
         """One transaction of a role, with a statement timeout in seconds. It commits when the block ends without an error.
 
         Raises the errors of ``memoranda.errors`` in place of psycopg's. ``OutcomeUnknown`` is raised only where the connection

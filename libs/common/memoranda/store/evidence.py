@@ -175,7 +175,8 @@ def last_sealed(connection: Connection, source_id: UUID) -> Sealed:
 
 UNSEALED = """
 with next as (
-  select e.id, e.parent_key is null as opens, e.role, e.kind, e.said_at, e.abandoned, e.body from evidence.event e
+  select e.id, e.parent_key is null as opens, e.role, e.kind, least(e.said_at, e.captured_at) as said_at, e.abandoned, e.body
+    from evidence.event e
    where e.source_id = %(source_id)s and e.id > %(after)s order by e.id limit %(limit)s
 ), measured as (
   select n.*, sum(coalesce(length(n.body), 0)) over (order by n.id) - coalesce(length(n.body), 0) as earlier from next n
@@ -185,7 +186,10 @@ select id, opens, role, kind, said_at, abandoned, body from measured where earli
 
 
 def unsealed(connection: Connection, source_id: UUID, *, after: int, limit: int, characters: int) -> list[StoredEvent]:
-    """The next events of a source, at most ``limit`` of them and about ``characters`` of text, in order of arrival."""
+    """The next events of a source, at most ``limit`` of them and about ``characters`` of text, in order of arrival.
+
+    What has no time of its own, or one in the future, was said when it was captured at the latest.
+    """
     parameters = {"source_id": source_id, "after": after, "limit": limit, "characters": characters}
     with connection.cursor(row_factory=class_row(StoredEvent)) as cursor:
         return cursor.execute(UNSEALED, parameters).fetchall()

@@ -92,7 +92,8 @@ update pipeline.job j set leased_until = null, error = left(%(error)s, 2000), no
        finished_at = case when j.attempts >= j.max_attempts and %(refund)s = 0 then clock_timestamp() end,
        state = case
          when j.attempts >= j.max_attempts and %(refund)s = 0 then 'dead'
-         when exists (select from pipeline.job o where o.kind = j.kind and o.subject_id = j.subject_id and o.state = 'ready') then 'cancelled'
+         when exists (select from pipeline.job o where o.kind = j.kind and o.subject_id = j.subject_id and o.state = 'ready')
+           then 'cancelled'
          else 'ready' end
  where id = %(id)s and fencing_token = %(token)s and state = 'leased'
 returning state
@@ -141,7 +142,8 @@ update pipeline.job j set leased_until = null, published_at = null, error = 'the
        finished_at = case when j.attempts >= j.max_attempts then clock_timestamp() end,
        state = case
          when j.attempts >= j.max_attempts then 'dead'
-         when exists (select from pipeline.job o where o.kind = j.kind and o.subject_id = j.subject_id and o.state = 'ready') then 'cancelled'
+         when exists (select from pipeline.job o where o.kind = j.kind and o.subject_id = j.subject_id and o.state = 'ready')
+           then 'cancelled'
          else 'ready' end
  where id in (select id from pipeline.job where state = 'leased' and leased_until <= clock_timestamp()
                order by leased_until limit 100 for update skip locked)

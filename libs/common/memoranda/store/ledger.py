@@ -289,7 +289,8 @@ def current(connection: Connection, brain_id: UUID, claim_id: UUID) -> Current |
 
 CITATIONS = """
 select s.chunk_id, s.first_line, s.last_line from ledger.support s join evidence.chunk c on c.id = s.chunk_id
- where s.revision_id = %(revision_id)s and c.erased_at is null and (%(since)s::timestamptz is null or s.said_at >= %(since)s) order by s.ordinal
+ where s.revision_id = %(revision_id)s and c.erased_at is null and (%(since)s::timestamptz is null or s.said_at >= %(since)s)
+ order by s.ordinal
 """
 
 
@@ -339,9 +340,7 @@ values (%(id)s, %(brain_id)s, %(revision_id)s, %(cause)s, %(reason)s, '', '{}', 
 def add_rule(connection: Connection, brain_id: UUID, *, revision_id: UUID, cause: str, reason: str) -> UUID:
     """Bans the value of a revision, in its scope and period. Marks every chunk that repeats it."""
     rule = new_id()
-    connection.execute(
-        ADD_RULE, {"id": rule, "brain_id": brain_id, "revision_id": revision_id, "cause": cause, "reason": reason}
-    )
+    connection.execute(ADD_RULE, {"id": rule, "brain_id": brain_id, "revision_id": revision_id, "cause": cause, "reason": reason})
     return rule
 
 

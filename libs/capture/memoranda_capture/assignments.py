@@ -17,14 +17,21 @@ _OTHERS = (
 )
 _QUOTE = r"\\{0,3}[\"'`]"
 
-HINT = (
-    f"(?i:{_PASSWORDS}|{_OTHERS})[A-Za-z0-9_-]*(?:{_QUOTE})?\\]?"
-    r"(?:\s{0,3}:\s{0,2}[A-Za-z_][A-Za-z0-9_.\[\]| ]{0,30})?"
-    r"(?:\s{0,20}(?::=|=>|[:=])\s{0,8}|\s)"
-    f"(?:{_QUOTE})?"
-    r"[^\s\"'`,;(){}<>\[\]$\\]{6}"
+_NAME = f"(?i:{_PASSWORDS}|{_OTHERS})[A-Za-z0-9_-]*(?:{_QUOTE})?\\]?"
+_ANNOTATION = r"(?:\s{0,3}:\s{0,2}[A-Za-z_][A-Za-z0-9_.\[\]| ]{0,30})?"
+_SIGN = r"\s{0,20}(?::=|=>|==?=?|!=|:)\s{0,8}"
+_TELLING = r"[0-9!#%&*+=@^~|?$,;(){}<>\[\]\\]"
+
+HINT = "|".join(
+    (
+        rf"{_NAME}{_ANNOTATION}{_SIGN}{_QUOTE}(?:[A-Za-z_.:/ -]{{0,40}}{_TELLING}|[^\s\"'`]{{20}}|[^\x00-\x7f])",
+        rf"{_NAME}{_ANNOTATION}{_SIGN}[A-Za-z_.:/-]{{0,40}}[0-9!#%&*+=@^~|?$]",
+        rf"{_NAME}{_SIGN}[^\s\"'`]{{40}}",
+        rf"(?:PASSWORD|PASSWD|PWD|PASSPHRASE|SECRET|TOKEN|KEY|CREDENTIALS?)[A-Z0-9_]*=(?:{_QUOTE})?[^\s\"'`$(<]{{6}}",
+        rf"--[A-Za-z0-9-]*(?i:{_PASSWORDS}|{_OTHERS})[A-Za-z0-9-]*[ =](?:{_QUOTE})?[^\s\"'`$(<]{{6}}",
+    )
 )
-"""What the prefilter looks for. The lone white space is for `--password value`; such lines are common in prose and are dropped below."""
+"""What the prefilter looks for. A value of letters alone is a secret only on a command line, in a shell, or when it is long."""
 
 _FAMILY = re.compile(f"{_PASSWORDS}|{_OTHERS}", re.IGNORECASE)
 _ASSIGNED = re.compile(
@@ -32,7 +39,7 @@ _ASSIGNED = re.compile(
     (?P<suffix>[A-Za-z0-9_-]{{0,40}})
     (?:{_QUOTE})?\]?
     (?:\s{{0,3}}:\s{{0,2}}[A-Za-z_][A-Za-z0-9_.\[\]|\ ]{{0,30}}(?==|\s=))?
-    (?P<sign>\s{{0,20}}(?::=|=>|={{1,3}}|!=|:)\s{{0,8}}|\s{{1,2}}(?=\S))
+    (?P<sign>{_SIGN}|\s{{1,2}}(?=\S))
     (?:
       (?P<quote>{_QUOTE})(?P<quoted>[^\n]{{0,2000}}?)(?P=quote)
       | (?P<bare>[^\s"'`,;\\<>]{{4,2000}})

@@ -13,7 +13,7 @@ from memoranda_capture.events import Event, Heading, Record
 from memoranda_capture.scanner import Scanner, scanner
 from memoranda_capture.token_formats import Span
 
-_LEFT, _RIGHT, _FARTHEST = 300, 2_000, 65_536
+_LEFT, _RIGHT, _FARTHEST = 160, 240, 65_536
 """Bytes looked at before and after a hit within its line, and how far a token that runs on past them is followed.
 
 Lines of minified code and of logs have megabytes; a key and its value stand close together.
@@ -22,7 +22,7 @@ Lines of minified code and of logs have megabytes; a key and its value stand clo
 _PASSES = 4
 """A mask may uncover what stood beside it; more passes than two were never needed."""
 
-_ACROSS = 300
+_ACROSS = 200
 """Characters on each side of the border between two events that are looked at together; no token but a private key is longer."""
 
 _SOURCES = (token_formats.spans, wrapped.spans, detectors.spans, assignments.spans)
@@ -45,6 +45,14 @@ def mask(text: str) -> Masked:
 
     Text without anything suspicious costs one scan (several hundred MB/s) and is returned as the same object.
     """
+    return _masked(text) if _suspicious(text) else Masked(text, {})
+
+
+def _suspicious(text: str) -> bool:
+    return _scanner().search(text.encode("utf-8", "surrogatepass")) is not None
+
+
+def _masked(text: str) -> Masked:
     counts: Counter[str] = Counter()
     for _ in range(_PASSES):
         found = _spans(text)
@@ -145,11 +153,12 @@ def mask_events(records: Iterable[Record], counts: Counter[str] | None = None) -
 
 @dataclass(slots=True)
 class _Border:
-    """The event held back, and whether a private key runs on beyond it."""
+    """The event held back, whether it has to be masked, and whether a private key runs on beyond it."""
 
     counts: Counter[str]
     held: Event | None = None
     role: str = ""
+    suspicious: bool = False
     key_is_open: bool = False
 
     def heading(self, heading: Heading) -> Heading:
@@ -162,36 +171,32 @@ class _Border:
 
     def next(self, event: Event) -> Iterator[Event]:
         """Yields the event before this one, whose successor is now known."""
-        same = event.role == self.role
-        raw = event.text
-        if same and self.key_is_open:
-            event = self._key_continued(event)
-        elif same and self.held is not None:
-            event = self._parted(self.held, event)
-            self.key_is_open = False
-        else:
-            self.key_is_open = False
+        suspicious = _suspicious(event.text)
+        key_is_open = suspicious and "PRIVATE KEY" in event.text and private_keys.spans(event.text)[1]
+        if event.role == self.role:
+            if self.key_is_open:
+                event, runs_on = self._key_continued(event)
+                key_is_open = key_is_open or runs_on
+            elif self.held is not None:
+                event = self._parted(self.held, event)
         yield from self.flush()
-        self.key_is_open = self.key_is_open or ("PRIVATE KEY" in raw and private_keys.spans(raw)[1])
-        self.role, self.held = event.role, event
+        self.role, self.held, self.suspicious, self.key_is_open = event.role, event, suspicious, key_is_open
 
     def flush(self) -> Iterator[Event]:
         if self.held is not None:
-            text = self._masked(self.held.text)
-            yield self.held if text is self.held.text else replace(self.held, text=text)
+            yield replace(self.held, text=self._masked(self.held.text)) if self.suspicious else self.held
             self.held = None
 
     def _masked(self, text: str) -> str:
         masked = mask(text)
-        if masked.counts:
-            self.counts.update(masked.counts)
+        self.counts.update(masked.counts)
         return masked.text
 
-    def _key_continued(self, event: Event) -> Event:
-        reach, self.key_is_open = private_keys.continued(event.text)
+    def _key_continued(self, event: Event) -> tuple[Event, bool]:
+        reach, runs_on = private_keys.continued(event.text)
         if not reach:
-            return event
-        return replace(event, text=f"[secret:{private_keys.KIND}]{event.text[reach:]}")
+            return event, False
+        return replace(event, text=f"[secret:{private_keys.KIND}]{event.text[reach:]}"), runs_on
 
     def _parted(self, first: Event, second: Event) -> Event:
         """Masks both parts of a secret that begins in the first event and ends in the second."""

@@ -25,6 +25,8 @@ def instant(value: object, now: datetime) -> datetime | None:
 def _iso(value: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(value)
+        if moment.tzinfo is UTC:
+            return moment
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return _digits(value)

@@ -173,7 +173,7 @@ FORMATS: tuple[Format, ...] = (
         "basic_auth",
         re.compile(r"\bcurl\b[^\n]{0,500}?\s(?:-u|--user)[ =](?:\\?[\"'])?[\w.@+-]{1,100}:(?P<secret>[^\s\"'\\$<{]{3,200})"),
         ("curl",),
-        r"\s(?:-u|--user)[ =]\\?[\"']?[\w.@+-]+:[^\s\"'\\$<{]{3}",
+        r"\bcurl\b[^\n]*\s(?:-u|--user)[ =]\\?[\"']?[\w.@+-]+:[^\s\"'\\$<{]{3}",
     ),
 )
 """From the issuers' documents and the public rule sets (detect-secrets, gitleaks); most specific first."""

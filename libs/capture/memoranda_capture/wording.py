@@ -9,14 +9,23 @@ _ZEROS = re.compile("\0{16,}")
 _DATA_URL = re.compile(r"data:([\w.+-]{1,40}/[\w.+-]{1,80})(?:;[\w=.-]{1,40})*;base64,([A-Za-z0-9+/=_-]{120,})")
 
 
+_SHORTEST_DATA_URL = 140
+
+
 def clean(text: str) -> str:
     """NUL and lone surrogates become U+FFFD (a long run of NUL becomes one), and long data URLs become '[image: image/png, 500 KB]'."""
-    if ";base64," in text:
+    if len(text) > _SHORTEST_DATA_URL and ";base64," in text:
         text = _DATA_URL.sub(lambda found: binary(found[1], len(found[2])), text)
     if "\0" in text:
         text = _ZEROS.sub("\ufffd", text).replace("\0", "\ufffd")
-    if not text.isascii() and _SURROGATES.search(text):
-        text = _SURROGATES.sub("\ufffd", text)
+    return text if text.isascii() else _whole(text)
+
+
+def _whole(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
     return text
 
 

@@ -11,6 +11,7 @@ from memoranda_capture.events import Event, Notice, Record
 from memoranda_capture.fields import Fields, compact, is_fields, is_items, object_at, text_at
 from memoranda_capture.identity import digest
 from memoranda_capture.json_lines import records
+from memoranda_capture.lines import opened
 from memoranda_capture.memory import Occurrences, Seen
 from memoranda_capture.notices import Code, Tally, notice
 from memoranda_capture.pieces import REMINDER, Piece, around_blocks, said
@@ -26,6 +27,7 @@ _NO_CONVERSATION = frozenset(
     | {"permission-mode", "mode", "tag", "pr-link", "worktree-state", "content-replacement", "attribution-snapshot", "saved_hook_context"}
 )
 _MARKS = frozenset({"message", "uuid", "sessionId", "leafUuid", "isSidechain", "parentUuid", "messageId", "attachment"})
+_HASHED, _SAMPLE = 2048, 512
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _SILENT = _THOUGHTS | {"tool_result"}
 
@@ -46,7 +48,7 @@ def _counts_usage(record: Fields) -> bool:
 
 def read(path: Path, now: datetime) -> Iterator[Record]:
     """Yields the heading, then events and notices in file order; a record yields one event for each author and block in it."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         known = survey(path, file, now)
         yield known.heading()
         file.seek(0)
@@ -163,7 +165,7 @@ class _Reading:
     def _kept(self, line: int, record: Fields, kind: str, pieces: list[Piece]) -> Iterator[Event | Notice]:
         uuid = text_at(record, "uuid")
         if uuid:
-            met = self.ids.meet(uuid, tuple((piece.role, piece.text) for piece in pieces))
+            met = self.ids.meet(uuid, tuple([_gist(piece) for piece in pieces]))
             if met == "same":
                 self.tally.count(line, "repeated_record")
                 return
@@ -179,7 +181,7 @@ class _Reading:
         uuid, parent = text_at(record, "uuid"), text_at(record, "parentUuid")
         message_id = text_at(object_at(record, "message"), "id") if kind == "assistant" else ""
         for index, piece in enumerate(pieces):
-            if message_id and self.blocks.meet((message_id, piece.kind, piece.text)) != "new":
+            if message_id and self.blocks.meet((message_id, piece.kind, _gist(piece))) != "new":
                 self.tally.count(line, "repeated_record")
                 continue
             yield Event(
@@ -202,6 +204,15 @@ def _content(record: Fields) -> list[object]:
     message = record.get("message")
     content = message.get("content") if is_fields(message) else message
     return content if is_items(content) else [content]
+
+
+def _gist(piece: Piece) -> object:
+    """Enough of a piece to tell whether a record with the same id is a copy; hashing all of a long text took a sixth of the time."""
+    text = piece.text
+    if len(text) <= _HASHED:
+        return piece.role, text
+    middle = len(text) // 2
+    return piece.role, len(text), text[:_SAMPLE], text[middle : middle + _SAMPLE], text[-_SAMPLE:]
 
 
 def _silent(record: Fields) -> bool:

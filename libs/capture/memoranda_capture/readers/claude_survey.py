@@ -11,13 +11,16 @@ from memoranda_capture.events import Heading, Notice
 from memoranda_capture.fields import Fields, object_at, text_at
 from memoranda_capture.identity import directory
 from memoranda_capture.json_lines import decoded
-from memoranda_capture.lines import Line, lines
+from memoranda_capture.lines import lines
 from memoranda_capture.readers.claude_records import agent_in, own_words, queued_words
 from memoranda_capture.times import instant
 from memoranda_capture.wording import clean
 
 _READ_WHOLE = 40
 """Records at the start that are decoded whatever they are: they name session, directory and branch."""
+
+_LONG, _ENDS = 4_000, 1_000
+"""Bytes. In a long line the type and the role stand near one of the ends, before or after the text."""
 
 _TITLE_LENGTH = 80
 _REMOTES = ("gitRemote", "gitRemoteUrl", "repositoryUrl", "repository_url")
@@ -77,9 +80,10 @@ def survey(path: Path, file: BinaryIO, now: datetime) -> Survey:
     for line in lines(file):
         if isinstance(line, Notice):
             continue
-        if not found.names_stem and stem_mark in line.raw:
+        ends = line.raw if len(line.raw) <= _LONG else line.raw[:_ENDS] + line.raw[-_ENDS:]
+        if not found.names_stem and stem_mark in ends:
             found.names_stem = True
-        if decoded_lines < _READ_WHOLE or _worth_decoding(line):
+        if decoded_lines < _READ_WHOLE or _worth_decoding(ends):
             decoded_lines += 1
             record, _ = decoded(line)
             if record is not None:
@@ -87,12 +91,11 @@ def survey(path: Path, file: BinaryIO, now: datetime) -> Survey:
     return found
 
 
-def _worth_decoding(line: Line) -> bool:
+def _worth_decoding(ends: bytes) -> bool:
     """True for prompts and titles. Inside JSON strings a quote is escaped, so these marks are found only as whole strings."""
-    raw = line.raw
-    if b'"user"' in raw:
-        return b'"tool_result"' not in raw
-    return len(raw) < 10_000 and (b'-title"' in raw or b'"summary"' in raw)
+    if b'"user"' in ends:
+        return b'"tool_result"' not in ends
+    return b'-title"' in ends or b'"summary"' in ends
 
 
 def _note(found: Survey, record: Fields, now: datetime) -> None:

@@ -12,6 +12,7 @@ from memoranda_capture.events import Event, Heading, Notice, Record, Role
 from memoranda_capture.fields import Fields, compact, is_fields, object_at, text_at
 from memoranda_capture.identity import digest, directory
 from memoranda_capture.json_lines import records
+from memoranda_capture.lines import opened
 from memoranda_capture.memory import Occurrences, Seen
 from memoranda_capture.notices import Tally, notice
 from memoranda_capture.pieces import Piece, said, typed
@@ -42,7 +43,7 @@ def recognises(record: Fields) -> bool:
 
 def read(path: Path, now: datetime) -> Iterator[Record]:
     """Yields the heading, then events and notices in file order; each turn once, though both families report it."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         session = _session(path, file, now)
         yield session.heading
         file.seek(0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from memoranda_capture.errors import READ_TODAY, Binary, Empty, JsonArray, NotASession, Unreadable, Unsupported, WrongEncoding
 from memoranda_capture.events import Event, Heading, Notice, Record
 from memoranda_capture.json_lines import decoded
-from memoranda_capture.lines import Line, lines
+from memoranda_capture.lines import Line, lines, opened
 from memoranda_capture.readers import claude_code, codex, document, known
 
 Reader = Callable[[Path, datetime], Iterator[Record]]
@@ -59,7 +59,7 @@ def _understood(path: Path, found: Iterator[Record]) -> Iterator[Record]:
 
 
 def _reader(path: Path) -> Reader:
-    with path.open("rb") as file:
+    with opened(path) as file:
         head = file.read(HEAD)
     _refuse_what_is_no_text(path, head)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip(_SPACE)
@@ -92,7 +92,7 @@ def _looks_wide(head: bytes) -> bool:
 
 def _of_lines(path: Path, *, is_document: bool) -> Reader | None:
     """The reader that claims the first line which any claims; None when no line is claimed."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         for line in lines(file):
             record = decoded(line)[0] if isinstance(line, Line) and line.raw[:1] == b"{" else None
             if record is None:

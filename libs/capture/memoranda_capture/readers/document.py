@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from memoranda_capture.events import Event, Heading, Notice, Record
 from memoranda_capture.identity import digest
-from memoranda_capture.lines import BUFFER
+from memoranda_capture.lines import BUFFER, opened
 from memoranda_capture.memory import Occurrences
 from memoranda_capture.notices import notice
 from memoranda_capture.pieces import said
@@ -23,7 +23,7 @@ PART_LIMIT = 16 * 1024
 
 def read(path: Path, now: datetime) -> Iterator[Record]:  # noqa: ARG001  a document says nothing of its time
     """Yields the heading and the document's parts in order; a part without changed text keeps its key in the next version."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         title = _title(file)
         location = str(path.absolute())
         yield Heading(host="document", external_id=location, title=title or path.name, repository=None, branch=None, started_at=None)

@@ -56,5 +56,5 @@ def moment(text: str | None, option: str) -> str | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as exc:
-        raise Misused(f"{option} is '{text}', which is no time", mend=f"write a date, or a date and time: {option} 2026-03-01T12:00") from exc
+        raise Misused(f"{option} is '{text}', which is no time", mend=f"write a date, or date and time: {option} 2026-03-01T12:00") from exc
     return (found if found.tzinfo else found.astimezone()).isoformat()

@@ -38,8 +38,9 @@ class Packer:
     _events: list[Wire] = field(default_factory=list[Wire])
     _characters: int = 0
 
-    def add(self, event: Event, text: str) -> list[bytes]:
-        """Takes an event with its masked text; gives the batches that are full now, mostly none."""
+    def add(self, event: Event) -> list[bytes]:
+        """Takes an event whose text is masked; gives the batches that are full now, mostly none."""
+        text = event.text
         self._characters += len(text)
         if len(text) > SURELY_SHORT:
             self._events.extend(_parts(event, text))

@@ -24,6 +24,8 @@ ANSWER_SECONDS: Final = 120.0
 FIRST_POLL: Final = 0.03
 LAST_POLL: Final = 0.5
 
+BUSY: Final = 503
+
 Json = dict[str, Any]
 
 
@@ -129,13 +131,15 @@ class Client:
                     raise self._unreachable(exc) from exc
                 time.sleep(pause)
             except Problem as problem:
-                if pause is None or problem.status != httpx.codes.SERVICE_UNAVAILABLE:
+                if pause is None or problem.status != BUSY:
                     raise
                 time.sleep(min(problem.retry_after or pause, LONGEST_PAUSE))
         raise AssertionError("the last pause is None")
 
     def _unreachable(self, exc: httpx.TransportError) -> Unreachable:
-        mend = "start it with 'memoranda up'; 'memoranda doctor' says what is wrong" if self.target.local else "check MEMORANDA_URL or --url"
+        mend = (
+            "start it with 'memoranda up'; 'memoranda doctor' says what is wrong" if self.target.local else "check MEMORANDA_URL or --url"
+        )
         return Unreachable(f"{self.target.url} does not answer ({type(exc).__name__})", mend=mend)
 
 
@@ -155,9 +159,8 @@ def _understood(answer: httpx.Response) -> Json:
     try:
         body: Json = orjson.loads(answer.content or b"{}")
     except orjson.JSONDecodeError as exc:
-        raise Problem(
-            f"status {answer.status_code} without a readable body", status=answer.status_code, code="not_json", mend="is this address a Memoranda?"
-        ) from exc
+        what = f"status {answer.status_code} without a readable body"
+        raise Problem(what, status=answer.status_code, code="not_json", mend="is this address a Memoranda?") from exc
     if answer.is_success:
         return body
     waited = answer.headers.get("Retry-After", "")

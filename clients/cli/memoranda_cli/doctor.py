@@ -79,7 +79,9 @@ def _folder(where: Place) -> Finding:
     if not where.top.exists():
         return Finding(what=what, verdict="note", found=f"{where.top} is not there yet", mend="'memoranda up' makes it")
     if not os.access(where.top, os.W_OK | os.X_OK):
-        return Finding(what=what, verdict="wrong", found=f"{where.top} cannot be written by you", mend="start as the user who owns it, or use --data")
+        return Finding(
+            what=what, verdict="wrong", found=f"{where.top} cannot be written by you", mend="start as the user who owns it, or use --data"
+        )
     for file in (where.credentials, where.person):
         if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
             return Finding(what=what, verdict="wrong", found=f"others may read {file}", mend=f"chmod 600 {file}")
@@ -91,7 +93,9 @@ def _programs() -> Finding:
     folders = [Path(folder) / "pginstall" / "bin" for folder in (spec.submodule_search_locations or [])] if spec else []
     if any((folder / "postgres").exists() for folder in folders):
         return Finding(what="Postgres", verdict="ok", found=f"{folders[0]}")
-    return Finding(what="Postgres", verdict="wrong", found="its programs are not installed", mend="make setup, or pip install 'memoranda[embedded]'")
+    return Finding(
+        what="Postgres", verdict="wrong", found="its programs are not installed", mend="make setup, or pip install 'memoranda[embedded]'"
+    )
 
 
 def _space(top: Path) -> Finding:
@@ -109,7 +113,12 @@ def _sessions() -> Iterator[Finding]:
     if there:
         yield Finding(what="sessions", verdict="ok", found=", ".join(there))
     else:
-        yield Finding(what="sessions", verdict="note", found=f"neither {folders[0]} nor {folders[1]} is there", mend="name a path: memoranda import PATH")
+        yield Finding(
+            what="sessions",
+            verdict="note",
+            found=f"neither {folders[0]} nor {folders[1]} is there",
+            mend="name a path: memoranda import PATH",
+        )
 
 
 def _server(data: Path | None, url: str | None, brain: str | None) -> Iterator[Finding]:
@@ -144,7 +153,10 @@ def _reached(client: Any, found: Target) -> Finding:
         return Finding(what="server", verdict="wrong", found=taken or failure.message, mend=failure.mend)
     except Problem as problem:
         return Finding(
-            what="server", verdict="wrong", found=f"what answers at {found.url} is no Memoranda: {problem.message}", mend="memoranda up --port 7412"
+            what="server",
+            verdict="wrong",
+            found=f"what answers at {found.url} is no Memoranda: {problem.message}",
+            mend="memoranda up --port 7412",
         )
     return Finding(what="server", verdict="ok", found=found.url)
 
@@ -173,7 +185,12 @@ def _token(client: Any, found: Target) -> Finding:
     me = client.get("/v1/me")
     roles = {brain["slug"]: brain["role"] for brain in me["brains"]}
     if found.brain not in roles:
-        return Finding(what="token", verdict="wrong", found=f"it is not for the brain '{found.brain}'", mend=f"use one of: {', '.join(roles) or 'none'}")
+        return Finding(
+            what="token",
+            verdict="wrong",
+            found=f"it is not for the brain '{found.brain}'",
+            mend=f"use one of: {', '.join(roles) or 'none'}",
+        )
     return Finding(what="token", verdict="ok", found=f"{me['name']}, {roles[found.brain]} of the brain '{found.brain}'")
 
 

@@ -1,9 +1,9 @@
 """What ends a command before its purpose, and the exit code that each stands for.
 
-    Failure
-    ├── Problem        the server answered with a problem document        exit 1
-    ├── Misused        the command line itself makes no sense             exit 2
-    └── Unreachable    nothing answers at the address                     exit 3
+Failure
+├── Problem        the server answered with a problem document        exit 1
+├── Misused        the command line itself makes no sense             exit 2
+└── Unreachable    nothing answers at the address                     exit 3
 """
 
 from __future__ import annotations

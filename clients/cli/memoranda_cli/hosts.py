@@ -24,7 +24,7 @@ class Setup:
 
 
 def show(client: str, target: Target, *, as_json: bool) -> None:
-    """Prints the set-up of one host or of all. Raises Misused for a host that is not known."""
+    """Prints the set-up of one host or of all; what is not to be copied goes to standard error. Raises Misused for an unknown host."""
     known = setups(target)
     if client != "all" and client not in known:
         raise Misused(f"'{client}' is no host that is known here", mend=f"choose one of {', '.join(known)}, or all")
@@ -32,10 +32,11 @@ def show(client: str, target: Target, *, as_json: bool) -> None:
     if as_json:
         console.json([{"host": setup.host, "how": setup.how, "text": setup.text} for setup in chosen])
         return
-    out = console.out()
+    err = console.err()
     for setup in chosen:
-        out.print(f"{setup.host}: {setup.how}", style="bold", markup=False, soft_wrap=True)
-        print(f"\n{setup.text}\n")
+        err.print(f"{setup.host}: {setup.how}", style="bold", markup=False, soft_wrap=True)
+        print(setup.text, flush=True)
+        err.print()
 
 
 def setups(target: Target) -> dict[str, Setup]:
@@ -45,13 +46,17 @@ def setups(target: Target) -> dict[str, Setup]:
     url = f"{target.url}/mcp/{target.brain}"
     bearer = f"Bearer {target.token}"
     server = {"url": url, "headers": {"Authorization": bearer}}
-    claude = shlex.join(["claude", "mcp", "add", "--transport", "http", "--scope", "user", NAME, url, "--header", f"Authorization: {bearer}"])
+    claude = shlex.join(
+        ["claude", "mcp", "add", "--transport", "http", "--scope", "user", NAME, url, "--header", f"Authorization: {bearer}"]
+    )
     claude_file = json.dumps({"mcpServers": {NAME: {"type": "http", **server}}}, indent=2)
     cursor_file = json.dumps({"mcpServers": {NAME: server}}, indent=2)
     codex = f'[mcp_servers.{NAME}]\nurl = "{url}"\nhttp_headers = {{ Authorization = "{bearer}" }}'
     return {
         "claude": Setup(host="Claude Code", how="run this once", text=claude),
-        "claude-file": Setup(host="Claude Code, for one project", how="or put this into .mcp.json (it holds the token: keep it out of git)", text=claude_file),
+        "claude-file": Setup(
+            host="Claude Code, for one project", how="or put this into .mcp.json (keep it out of git: it holds the token)", text=claude_file
+        ),
         "codex": Setup(host="Codex", how="add this to ~/.codex/config.toml", text=codex),
         "cursor": Setup(host="Cursor", how="put this into ~/.cursor/mcp.json", text=cursor_file),
     }

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 from memoranda_capture import Event, Heading, Notice, Record, Refused, read
-from memoranda_capture.redact import mask
+from memoranda_capture.redact import mask_events
 from memoranda_cli.batches import Packer, Wanted, source_of
 from memoranda_cli.errors import Failure, Problem, Unreachable
 
@@ -202,11 +202,9 @@ def _read(report: FileReport, sender: Sender, wanted: Wanted, bar: Bar) -> None:
                 continue
             if packer is None:
                 packer = Packer(source_of(heading, "document" if record.kind == "document" else "session", wanted))
-            masked = mask(record.text)
-            if masked.counts:
-                report.masked.update(masked.counts)
             report.events += 1
-            sender.put(report, packer.add(record, masked.text))
+            if full := packer.add(record):
+                sender.put(report, full)
         elif isinstance(record, Notice):
             report.note(record)
         else:
@@ -221,7 +219,7 @@ def _stepping(report: FileReport, bar: Bar) -> Iterator[Record]:
     moved = 0
     a_line = report.size / max(1, _count_lines(report.path)) if report.size >= LARGE else 0.0
     due = LINES_A_STEP
-    for record in read(report.path):
+    for record in mask_events(read(report.path), report.masked):
         if a_line and not isinstance(record, Heading) and record.line >= due:
             due = record.line + LINES_A_STEP
             here = min(report.size, int(record.line * a_line))

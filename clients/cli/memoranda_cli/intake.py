@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,9 @@ def run(order: Order, *, data: Path | None, url: str | None, brain: str | None, 
     roots = _roots(order.paths)
     files = [(path, _size(path)) for path in find(roots)]
     if not files and not watch:
-        raise Failure(f"no session and no document was found in {_named(roots)}", mend="name a file, or a folder that holds .jsonl or .md files")
+        raise Failure(
+            f"no session and no document was found in {_named(roots)}", mend="name a file, or a folder that holds .jsonl or .md files"
+        )
     if order.dry_run:
         return _once(None, order, files)
     from memoranda_cli.client import Client
@@ -107,7 +109,7 @@ def _exit_code(summary: Summary, named: set[Path]) -> int:
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[RichProgress]:
+def _progress(*, quiet: bool) -> Generator[RichProgress]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     err = console.err()
@@ -123,7 +125,7 @@ def _progress(*, quiet: bool) -> Iterator[RichProgress]:
 
 
 @contextmanager
-def _bar(progress: RichProgress, what: str, total: int) -> Iterator[Bar]:
+def _bar(progress: RichProgress, what: str, total: int) -> Generator[Bar]:
     task = progress.add_task(what, total=total, file="")
 
     def move(path: Path, step: int) -> None:
@@ -194,12 +196,10 @@ def _oddities(summary: Summary) -> Iterator[str]:
 
 
 def _bytes(count: int) -> str:
-    size, unit = float(count), "B"
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1000:
-            break
-        size /= 1000
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} B"
 
 
 def as_json(summary: Summary, *, seconds: float, dry_run: bool) -> dict[str, Any]:

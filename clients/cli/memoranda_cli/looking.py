@@ -8,12 +8,19 @@ from typing import Any, cast
 
 from memoranda_cli import console, render, target
 from memoranda_cli.client import Client
-from memoranda_cli.errors import Failure
 from memoranda_cli.wire import Claim
 
 
 def claims(
-    subject: str | None, predicate: str | None, mode: str, limit: int, *, data: Path | None, url: str | None, brain: str | None, as_json: bool
+    subject: str | None,
+    predicate: str | None,
+    mode: str,
+    limit: int,
+    *,
+    data: Path | None,
+    url: str | None,
+    brain: str | None,
+    as_json: bool,
 ) -> None:
     """Lists claims, with the count and reasons of what was left out."""
     with _reader(mode, data, url, brain) as client:
@@ -152,6 +159,3 @@ def _flat(value: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
         elif each not in (None, [], ""):
             rows.append((f"{prefix}{name}", ", ".join(map(str, cast("list[object]", each))) if isinstance(each, list) else str(each)))
     return rows
-
-
-_ = Failure

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-Data = Annotated[Path | None, typer.Option("--data", help="The data folder of the embedded profile.  [env: MEMORANDA_DATA; default: ~/.memoranda]")]
+Data = Annotated[Path | None, typer.Option("--data", help="The data folder on this machine.  [env: MEMORANDA_DATA; default: ~/.memoranda]")]
 Url = Annotated[str | None, typer.Option("--url", help="The address of a Memoranda.  [env: MEMORANDA_URL, MEMORANDA_TOKEN]")]
 Brain = Annotated[str | None, typer.Option("--brain", help="The brain.  [env: MEMORANDA_BRAIN]")]
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]

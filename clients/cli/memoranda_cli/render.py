@@ -94,7 +94,9 @@ def source_name(source: Mapping[str, Any]) -> str:
 
 def evidence(console: Console, chunk: Evidence) -> None:
     """A raw chunk, each line with its author."""
-    console.print(Padding(Text(f"{source_name(chunk['source'])}, lines {chunk['first_line']} to {chunk['last_line']}", "dim"), (0, 0, 0, 2)))
+    console.print(
+        Padding(Text(f"{source_name(chunk['source'])}, lines {chunk['first_line']} to {chunk['last_line']}", "dim"), (0, 0, 0, 2))
+    )
     lines = chunk["text"].split("\n")
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)

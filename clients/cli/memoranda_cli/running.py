@@ -16,6 +16,8 @@ from memoranda_cli.errors import Failure, Unreachable
 if TYPE_CHECKING:
     from memoranda_up.profile import Ready
 
+# set by agents in the shells that they open
+AGENTS: Final = ("CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI")
 BOLD: Final = "\033[1m"
 DIM: Final = "\033[2m"
 PLAIN: Final = "\033[0m"
@@ -82,9 +84,10 @@ def _refuse_an_agent() -> None:
     """
     if not sys.stdin.isatty():
         raise Failure(
-            "signing in here is for a person at a terminal, and this is none", mend="run it in a terminal, or open the link that 'sign-in' prints"
+            "signing in here is for a person at a terminal, and this is none",
+            mend="run it in a terminal, or open the link that 'sign-in' prints",
         )
-    if agent := next((name for name in ("CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT") if os.environ.get(name)), None):
+    if agent := next((name for name in AGENTS if os.environ.get(name)), None):
         raise Failure(f"an agent runs this terminal ({agent} is set), and only a person signs in", mend="run it in a terminal of your own")
 
 

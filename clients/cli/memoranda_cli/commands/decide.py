@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import typer
@@ -38,7 +39,7 @@ SIMPLE = {
 }
 
 
-def _decision(action: str) -> object:
+def _decision(action: str) -> Callable[..., None]:
     def decide(claim: Claim, reason: Reason, data: Data = None, url: Url = None, brain: Brain = None, as_json: Json = False) -> None:
         from memoranda_cli import deciding
 

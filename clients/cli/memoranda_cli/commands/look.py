@@ -18,7 +18,11 @@ def register(app: typer.Typer) -> None:
     for name, about, commands in (
         ("claims", "List claims, show one, or show its history.", {"list": claims_list, "show": claims_show, "history": claims_history}),
         ("sources", "List what was captured, show one, or erase it.", {"list": sources_list, "show": sources_show, "erase": sources_erase}),
-        ("jobs", "List the work that waits, runs, is done or failed; give a failed job another try.", {"list": jobs_list, "requeue": jobs_requeue}),
+        (
+            "jobs",
+            "List the work that waits, runs, is done or failed; give a failed job another try.",
+            {"list": jobs_list, "requeue": jobs_requeue},
+        ),
     ):
         group = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None)
         for verb, command in commands.items():

@@ -9,7 +9,6 @@ import typer
 
 from memoranda_cli.options import Area, Brain, Data, Environment, Json, Repository, Url
 
-
 Mode = Literal["accepted", "operational", "investigation", "history"]
 Kind = Literal["fact", "decision", "procedure", "preference", "handover", "recap", "note"]
 
@@ -24,7 +23,9 @@ def register(app: typer.Typer) -> None:
 def import_(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files and folders. Without any: ~/.claude/projects and ~/.codex/sessions.", show_default=False, metavar="[PATH]..."),
+        typer.Argument(
+            help="Files and folders. Without any: ~/.claude/projects and ~/.codex/sessions.", show_default=False, metavar="[PATH]..."
+        ),
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Go on, and import what is written from now on.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and mask, show what would be sent, and send nothing.")] = False,

@@ -70,4 +70,3 @@ def mcp_config(
     from memoranda_cli import hosts, target
 
     hosts.show(client, target.find(data, url, brain), as_json=as_json)
-

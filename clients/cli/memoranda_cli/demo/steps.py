@@ -60,9 +60,7 @@ def stage(console: Console, checks: Checks, running: Running, examples: Path) ->
     """Opens the agent's client with its token, and the person's by redeeming the sign-in link as a browser does."""
     target = Target(url=running.url, brain=running.brain, token=running.token, place=Place(top=running.data), local=True)
     session = rest.redeem(target, running.sign_in)
-    return Stage(
-        console=console, checks=checks, agent=rest.Client(target), person=rest.Client(target, session), examples=examples
-    )
+    return Stage(console=console, checks=checks, agent=rest.Client(target), person=rest.Client(target, session), examples=examples)
 
 
 def learn(stage: Stage) -> None:
@@ -74,7 +72,7 @@ def learn(stage: Stage) -> None:
     checks = stage.checks
     checks.hold("two sessions came in, nothing was refused", summary.changes() == {"new": 2}, summary.changes())
     checks.hold("the access key in them was masked before it was sent", summary.masked().total() >= 1, dict(summary.masked()))
-    checks.hold("every claim cites the line that states it", claims and all(_has_line(claim) for claim in claims), len(claims))
+    checks.hold("every claim cites the line that states it", bool(claims) and all(map(_has_line, claims)), len(claims))
     port = _one(claims, "port", OLD)
     checks.hold(f"port {OLD} was learned, said by a person", port is not None and port["author_role"] == "person")
     stage.port_claim = port["claim_id"] if port else ""
@@ -134,7 +132,9 @@ def repeat(stage: Stage) -> None:
     checks.hold("the claim was stored as blocked_by_rule", summary.claims["blocked"] >= 1 and len(blocked) >= 1, dict(summary.claims))
     text = _text(answer)
     checks.hold("no answer shows the value, in either spelling, raw text included", OLD not in text and OTHER_SPELLING not in text)
-    checks.hold("the coverage says that text was withheld for repeating it", coverage["withheld"].get("repeats_rejected_value", 0) > 0, coverage)
+    checks.hold(
+        "the coverage says that text was withheld for repeating it", coverage["withheld"].get("repeats_rejected_value", 0) > 0, coverage
+    )
     now = _one(stage.agent.recall(QUESTION)["accepted"], "port", NEW)
     checks.hold(f"the port is still {NEW}", now is not None)
 
@@ -226,7 +226,7 @@ def _refused_to_a_token(stage: Stage, claim: str) -> bool:
     try:
         stage.agent.write(f"claims/{claim}/review", {"action": "accept", "reason": "an agent tries"})
     except Problem as problem:
-        return problem.status == 403  # noqa: PLR2004  forbidden
+        return problem.status == 403
     return False
 
 
@@ -240,5 +240,8 @@ def _has_line(claim: Claim) -> bool:
 
 def _text(answer: Recalled) -> str:
     """Everything that an answer shows, without the ids and times, whose digits may be anything."""
-    shown = [[claim["value"], claim["statement"], [each["excerpt"] for each in claim["supports"]]] for claim in answer["accepted"] + answer["proposed"]]
+    shown = [
+        [claim["value"], claim["statement"], [each["excerpt"] for each in claim["supports"]]]
+        for claim in answer["accepted"] + answer["proposed"]
+    ]
     return orjson.dumps([shown, [chunk["text"] for chunk in answer["evidence"]]]).decode()

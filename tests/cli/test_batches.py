@@ -1,0 +1,46 @@
+"""Packing events: no batch is larger than the API takes, and no text gets lost at a cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoranda_capture import Event
+from memoranda_cli.batches import LONGEST_TEXT, MOST_BYTES, MOST_EVENTS, Packer
+
+SOURCE = {"host": "test", "external_id": "1"}
+
+
+def event(key: str, text: str) -> Event:
+    return Event(key=key, parent_key="before", role="person", kind="prompt", said_at=None, text=text, line=1)
+
+
+def packed(*events: Event) -> list[dict[str, Any]]:
+    packer = Packer(SOURCE)
+    batches = [batch for each in events for batch in packer.add(each)] + packer.end()
+    assert all(len(batch) <= MOST_BYTES for batch in batches)
+    return [orjson.loads(batch) for batch in batches]
+
+
+def test_only_the_last_batch_says_that_the_file_ends() -> None:
+    batches = packed(*(event(str(number), "x") for number in range(MOST_EVENTS * 2 + 1)))
+    assert [len(batch["events"]) for batch in batches] == [MOST_EVENTS, MOST_EVENTS, 1]
+    assert [batch["last"] for batch in batches] == [False, False, True]
+
+
+def test_texts_that_grow_by_escaping_are_sent_in_smaller_batches() -> None:
+    batches = packed(*(event(str(number), "\x01" * 200_000) for number in range(12)))
+    assert sum(len(batch["events"]) for batch in batches) == 12
+
+
+@given(st.text(min_size=1, max_size=40), st.integers(min_value=LONGEST_TEXT // 8, max_value=LONGEST_TEXT // 2))
+def test_a_long_text_is_cut_into_parts_that_make_it_up_again(unit: str, times: int) -> None:
+    text = unit * (times // len(unit) + 1)
+    parts = [each for batch in packed(event("k", text)) for each in batch["events"]]
+    assert "".join(part["text"] for part in parts) == text
+    assert all(len(part["text"].encode()) <= LONGEST_TEXT for part in parts)
+    assert [part["key"] for part in parts] == ["k", *(f"k~{place}" for place in range(1, len(parts)))]
+    assert parts[0]["parent_key"] == "before"

@@ -1,0 +1,91 @@
+"""The embedded profile as a process: it starts, stops, comes back, and says what is in the way."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from memoranda_cli import client
+from memoranda_cli.errors import Problem
+from tests.standalone.profiles import EXAMPLES, cli, started
+
+SESSION = EXAMPLES / "claude-code"
+
+
+def test_a_second_start_keeps_brain_and_token_and_makes_a_new_link(data: Path) -> None:
+    with started(data) as first:
+        first.cli("import", SESSION)
+    with started(data) as second:
+        assert (first.told["made"], second.told["made"]) == (True, False)
+        assert second.told["token"] == first.told["token"]
+        assert second.told["sign_in"].partition("link=")[2] != first.told["sign_in"].partition("link=")[2]
+        assert second.cli("claims", "list", "--json").json["items"]
+
+
+def test_a_second_instance_on_the_same_folder_is_told_so(data: Path) -> None:
+    with started(data) as profile:
+        said = cli("up", "--data", data, "--port", "0")
+        assert said.code == 1
+        assert f"in use by the process {profile.process.pid}" in said.err.replace("\n", " ")
+
+
+def test_a_port_that_is_taken_is_named_with_the_way_out(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        said = cli("up", "--data", data, "--port", str(port))
+    assert said.code == 1
+    assert f"port {port}" in said.err
+    assert "--port" in said.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_within_seconds_and_without_a_word(data: Path, number: signal.Signals) -> None:
+    with started(data) as profile:
+        profile.cli("import", SESSION)
+        begun = time.monotonic()
+        said = profile.end(number)
+    assert time.monotonic() - begun < 5
+    assert (said.code, said.err) == (0, "")
+
+
+@pytest.mark.guarantee(7)
+def test_what_was_acknowledged_survives_kill_9(data: Path) -> None:
+    with started(data) as killed:
+        sent = killed.cli("import", EXAMPLES / "claude-code", EXAMPLES / "codex", "--no-wait", "--json").json
+        killed.end(signal.SIGKILL)
+    with started(data) as profile, client.Client(profile.target) as agent:
+        sources = [source for file in sent["files"] for source in file["sources"]]
+        found = [agent.settled(source, seconds=30) for source in sources]
+        assert all(progress["done"] for progress in found)
+        assert sum(progress["sealed_events"] for progress in found) == sent["new"] > 0
+        assert sum(progress["claims"]["accepted"] for progress in found) > 0
+        assert profile.cli("import", EXAMPLES / "claude-code", EXAMPLES / "codex", "--json").json["new"] == 0
+
+
+def test_credentials_are_for_their_owner_only(data: Path) -> None:
+    with started(data) as profile:
+        for path in (profile.target.place.credentials, profile.target.place.control):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_sign_in_link_signs_in_once(data: Path) -> None:
+    with started(data) as profile:
+        link = profile.cli("sign-in", "--json").json["url"]
+        assert client.redeem(profile.target, link).name == profile.told["person"]
+        with pytest.raises(Problem):
+            client.redeem(profile.target, link)
+
+
+def test_another_brain_in_the_same_folder_has_a_token_of_its_own(data: Path) -> None:
+    with started(data) as first:
+        pass
+    with started(data, "--brain", "second") as profile:
+        assert profile.told["brain"] == "second"
+        assert profile.told["token"] != first.told["token"]
+        assert profile.cli("claims", "list", "--json").json["items"] == []
+        assert profile.cli("claims", "list", "--brain", "main", "--json").code == 0

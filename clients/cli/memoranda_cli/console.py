@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -12,12 +13,16 @@ if TYPE_CHECKING:
 
     from memoranda_cli.errors import Failure
 
+PIPE_COLUMNS: Final = 120
+
 
 def out() -> Console:
     """Standard output: colours on a terminal only, and none where NO_COLOR is set."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False)
+    # a pipe has no width, and 80 columns would break paths that a program wants to find
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_COLUMNS
+    return Console(highlight=False, width=width)
 
 
 def err() -> Console:

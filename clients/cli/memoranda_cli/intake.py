@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -159,6 +160,9 @@ def show(out: Console, summary: Summary, *, seconds: float, dry_run: bool) -> No
     if summary.waited:
         table.add_row("chunks", str(summary.chunks))
         table.add_row("claims", _claims(summary))
+    notices = sum((report.notice_counts for report in summary.files), Counter[str]())
+    if notices:
+        table.add_row("notices", ", ".join(f"{count} {code}" for code, count in notices.most_common()))
     table.show_header = False
     out.print(table)
     for line in _remarks(summary):

@@ -71,6 +71,7 @@ _PLACEHOLDER = re.compile(
         |process|self|this|await|new|return|async|const|function|lambda|not|is|and|or|in|if|for)
       | (?:os|process|self|this|config|settings|env|ENV|secrets|request|req|options|args|ctx|vault|crypto|uuid|string|String)[.?!\[].*
       | v?\d{1,4}(?:[.-]\d+)*(?:[.-]?[a-z]+\d*)?                     # a version or a small number
+      | (?:id|src|type|env|name|key)=.*                              # --secret id=…
       | \d{4}-\d\d-\d\d.*                                           # a date
       | (?:u?int|float|bigint|varchar|char|nvarchar|sha|md|utf|base|hmac|aes|rsa|es|hs|rs|ed)[_-]?\d+\w*
     )$
@@ -131,7 +132,7 @@ def _secret_length(found: _Assignment) -> int:
     place = _place(found)
     if place is None or (found.suffix and _OTHER_MEANING.search(found.suffix)):
         return 0
-    value = found.value if place == "quoted" else found.value.rstrip(").,&|}]")
+    value = found.value if found.is_quoted else found.value.rstrip(").,&|}]")
     if len(value) < 6 or _PLACEHOLDER.match(value) or any(mark in value for mark in (" ", "\t", "[secret:")):
         return 0
     if place == "quoted":
@@ -145,10 +146,9 @@ def _place(found: _Assignment) -> Place | None:
     """How the value is written; None for two words side by side that are no command-line option."""
     if found.sign.isspace():
         return "shell" if found.key.startswith("--") else None
-    if found.is_quoted:
-        return "quoted"
-    shell = found.sign == "=" and (found.key.startswith("--") or _UPPER.match(found.key + found.suffix))
-    return "shell" if shell else "bare"
+    if found.sign == "=" and (found.key.startswith("--") or _UPPER.match(found.key + found.suffix)):
+        return "shell"
+    return "quoted" if found.is_quoted else "bare"
 
 
 def _quoted(value: str, *, password: bool) -> bool:

@@ -23,6 +23,9 @@ _SHORTEST = 16
 """Characters. A group of a plugin's expression that is shorter is a prefix or a scheme, and the whole match is the secret."""
 
 
+_AROUND = " \t\r\n=:\"'"
+
+
 @dataclass(frozen=True, slots=True)
 class _Detector:
     kind: str
@@ -37,13 +40,19 @@ def spans(line: str) -> Iterator[Span]:
         if any(anchor in lower for anchor in detector.anchors):
             for pattern in detector.patterns:
                 for match in pattern.finditer(line):
-                    yield Span(*_longest(match), detector.kind)
+                    yield Span(*_bare(line, *_longest(match)), detector.kind)
 
 
 def _longest(match: re.Match[str]) -> tuple[int, int]:
     groups = [match.span(number) for number in range(1, match.re.groups + 1)]
     start, end = max(groups, key=lambda span: span[1] - span[0], default=match.span())
     return (start, end) if end - start >= _SHORTEST else match.span()
+
+
+def _bare(line: str, start: int, end: int) -> tuple[int, int]:
+    """Without the signs around the secret that some expressions take along."""
+    found = line[start:end]
+    return start + len(found) - len(found.lstrip(_AROUND)), end - len(found) + len(found.rstrip(_AROUND))
 
 
 def entropy(text: str) -> float:
@@ -64,7 +73,6 @@ def _detectors() -> tuple[_Detector, ...]:
     from detect_secrets.plugins import (
         artifactory,
         aws,
-        azure_storage_key,
         cloudant,
         github_token,
         gitlab_token,
@@ -85,7 +93,6 @@ def _detectors() -> tuple[_Detector, ...]:
     return (
         detector("aws_secret", aws.AWSKeyDetector.denylist, "aws", "akia", "asia", "a3t"),
         detector("artifactory_key", artifactory.ArtifactoryDetector.denylist, "akc"),
-        detector("azure_key", azure_storage_key.AzureStorageKeyDetector.denylist, "accountkey="),
         detector("cloudant_key", cloudant.CloudantDetector.denylist, "cloudant"),
         detector("github_token", github_token.GitHubTokenDetector.denylist, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
         detector("gitlab_token", gitlab_token.GitLabTokenDetector.denylist, "gl", "gr1348941"),

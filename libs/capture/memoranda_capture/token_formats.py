@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 WORD = r"A-Za-z0-9_\-"
+_STANDS_IN = r"[$%{*]|(?i:password|passwd|pass|pwd|secret|token|x{3,}|\.{3})@"
+"""What documents write where a password would stand."""
+
 _LEFT = r"(?<![A-Za-z0-9_])"
 
 
@@ -150,7 +153,7 @@ FORMATS: tuple[Format, ...] = (
     _format("jwt", rf"eyJ[{WORD}]{{10,}}\.[{WORD}]{{10,}}(?:\.[{WORD}]*)*", "eyJ", hint=rf"eyJ[{WORD}]{{10,}}\.[{WORD}]{{10}}"),
     Format(
         "url_password",
-        re.compile(r"://[^\s:/@\"'<>`\\]{0,200}:(?P<secret>[^\s/\"'<>`\\]{1,500})@(?=[\w\[.$%{-])"),
+        re.compile(rf"://[^\s:/@\"'<>`\\]{{0,200}}:(?!{_STANDS_IN})(?P<secret>[^\s/\"'<>`\\]{{1,500}})@(?=[\w\[.$%{{-])"),
         ("://",),
         r"://[^\s:/@\"'<>`\\]*:[^\s/\"'<>`\\]+@",
     ),

@@ -217,7 +217,8 @@ def _gist(piece: Piece) -> object:
 
 def _silent(record: Fields) -> bool:
     """Whether it is no wonder that the record says nothing: it holds only thoughts, or a tool that printed nothing."""
-    return all(is_fields(block) and block.get("type") in _SILENT for block in _content(record))
+    blocks = _content(record)
+    return bool(blocks) and all(is_fields(block) and block.get("type") in _SILENT for block in blocks)
 
 
 def _emptiness(record: Fields, kind: str) -> tuple[Code, str]:

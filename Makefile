@@ -1,6 +1,6 @@
 # Every target works on a clean checkout: what it needs is installed first, into .venv, from the hash-pinned lock.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test check format bench lock clean
+.PHONY: help setup demo up test check guards format bench lock clean
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -31,6 +31,9 @@ check: .venv/.dev ## formatting, lint, types and the import contracts
 	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/basedpyright $(CODE)
 	@$(BIN)/lint-imports --no-logo
+
+guards: .venv/.dev ## take each guarding line out and see a test fail (3 minutes)
+	@$(BIN)/python -m tests.guards $(ARGS)
 
 format: .venv/.dev ## format the code and fix what can be fixed
 	@$(BIN)/ruff check --quiet --fix $(CODE) || true

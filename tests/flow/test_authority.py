@@ -13,7 +13,7 @@ from memoranda.errors import Forbidden, NotFound, NotSignedIn, SupersedeOwn
 from memoranda_api.acting import Credential
 from memoranda_api.contribute import Contribution, retract, revise
 from tests.databases import Database
-from tests.world import World, make
+from tests.world import World, digest, make
 
 REVISION = """
 insert into ledger.revision (id, brain_id, claim_id, kind, subject, predicate, value, statement, review, reviewer_id, acceptance_policy,
@@ -52,6 +52,18 @@ def test_a_reviewer_is_refused_behind_a_token(world: World) -> None:
             command.execute("select * from access.act(%s, null, 'main')", [world.agent.digest])
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="only a person in a browser session can review"):
                 _insert(command, world, reviewer=reviewer, policy=None)
+
+
+@pytest.mark.guarantee(5)
+def test_even_the_token_of_a_person_who_is_an_admin_cannot_review(world: World) -> None:
+    world.capture("billing.port = 8080")
+    world.rows("select access.issue_token(%s, %s, %s, 'admin', true, 'own', null)", digest("own"), world.brain_id, world.person_id)
+    with pytest.raises(Forbidden):
+        world.decide(world.claim_of("8080"), "accept", by=Credential(digest=digest("own")))
+    with psycopg.connect(world.database.dsn("memoranda_command")) as command:
+        command.execute("select * from access.act(%s, null, 'main')", [digest("own")])
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="only a person in a browser session can review"):
+            _insert(command, world, reviewer=world.person_id, policy=None)
 
 
 @pytest.mark.guarantee(5)

@@ -191,6 +191,12 @@ create function access.standing(credential bytea, csrf bytea, brain text, out br
     join access.brain b on b.slug = brain and (h.token_brain is null or h.token_brain = b.id)
     join access.brain_grant g on g.brain_id = b.id and g.principal_id = h.principal_id $$;
 
+-- Notes a token's use, to the minute, and never waits for another transaction to do so.
+create function access.touch(credential bytea) returns void language sql volatile security definer set search_path = pg_catalog as $$
+  update access.token set last_used_at = clock_timestamp() where id in (
+    select t.id from access.token t where t.digest = credential
+       and (t.last_used_at is null or t.last_used_at < clock_timestamp() - interval '1 minute') for update skip locked) $$;
+
 -- Opens a writing transaction: says who acts, in which brain, over which channel, and seals it.
 create function access.act(credential bytea, csrf bytea, brain text, out brain_id uuid, out principal_id uuid, out kind text,
                            out role text, out channel text)
@@ -203,8 +209,7 @@ begin
             access.put('role', found_one.role), access.put('channel', found_one.channel), access.put('mode', ''),
             access.put('fact_time', ''), access.put('known_at', ''), access.put('scope', '');
     perform access.put('seal', access.seal());
-    update access.token set last_used_at = clock_timestamp()
-     where digest = credential and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute');
+    perform access.touch(credential);
     brain_id := found_one.brain_id; principal_id := found_one.principal_id; kind := found_one.kind;
     role := found_one.role; channel := found_one.channel;
     return next;

@@ -4,7 +4,7 @@ grant usage on schema access, evidence, ledger, pipeline, audit to memoranda_len
 grant select on all tables in schema evidence, ledger, pipeline, audit to memoranda_lens;
 grant select on access.brain, access.principal, access.brain_grant to memoranda_lens;
 grant execute on all functions in schema access, evidence to memoranda_lens;
-revoke execute on function access.make_brain_secret(uuid), access.seal(), access.act(bytea, bytea, text), access.serve(uuid),
+revoke execute on function access.make_brain_secret(uuid), access.seal(), access.act(bytea, bytea, text), access.serve(uuid), access.touch(bytea),
   evidence.index_chunks(uuid), evidence.blank_sources(uuid[]) from memoranda_lens;
 grant execute on function ledger.period(timestamptz, timestamptz), ledger.author_rank(text) to memoranda_lens;
 
@@ -38,8 +38,7 @@ begin
             access.put('fact_time', coalesce(fact_time, knowledge_time)::text), access.put('known_at', knowledge_time::text),
             access.put('scope', jsonb_build_array(coalesce(repositories, '{}'), coalesce(areas, '{}'), coalesce(environments, '{}'))::text);
     perform access.put('seal', access.seal());
-    update access.token set last_used_at = clock_timestamp()
-     where digest = credential and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute');
+    perform access.touch(credential);
     return next;
   end loop;
 end $$;

@@ -10,8 +10,10 @@ import pytest
 
 from memoranda_capture import Event, Notice, read
 from tests.capture.builders import (
+    AT,
     NOW,
     SESSION,
+    Json,
     answer,
     by_author,
     call,
@@ -227,9 +229,8 @@ def test_a_prompt_written_anew_abandons_the_first_one_and_all_that_hangs_from_it
 
 
 def test_records_without_ids_get_keys_that_a_copy_of_the_file_has_too(tmp_path: Path) -> None:
-    bare = [
-        {"type": "user", "timestamp": "2026-05-01T10:00:00Z", "sessionId": SESSION, "message": {"content": text}}
-        for text in ("again", "again", "other")
+    bare: list[Json] = [
+        {"type": "user", "timestamp": AT, "sessionId": SESSION, "message": {"content": text}} for text in ("again", "again", "other")
     ]
     one, two = session(tmp_path, *bare, name="a.jsonl"), session(tmp_path, *bare, name="b.jsonl")
     keys = [event.key for event in events(one)]
@@ -301,9 +302,14 @@ def test_what_memoranda_delivered_is_marked_in_each_place_it_comes_back(tmp_path
 
 def test_no_line_of_a_hostile_file_raises(tmp_path: Path) -> None:
     odd: list[object] = [None, 1, "x", [], {}, [None], {"type": None}, {"content": 5}, [{"type": 7}], [[1]], {"role": []}]
-    rows = [{"type": kind, "uuid": uuid, "parentUuid": parent, "timestamp": when, "message": body, "attachment": body, "content": body}
-            for kind in ("user", "assistant", "system", "summary", "attachment", "queue-operation", 5, None, [])
-            for body in odd for uuid, parent, when in ((None, [], {}), ("u", "u", "x"), (5, 5, 5))]  # fmt: skip
+    kinds: list[object] = ["user", "assistant", "system", "summary", "attachment", "queue-operation", 5, None, []]
+    ids: list[tuple[object, object, object]] = [(None, [], {}), ("u", "u", "x"), (5, 5, 5)]
+    rows: list[Json] = [
+        {"type": kind, "uuid": uuid, "parentUuid": parent, "timestamp": when, "message": body, "attachment": body, "content": body}
+        for kind in kinds
+        for body in odd
+        for uuid, parent, when in ids
+    ]
     path = session(tmp_path, prompt("fine"), *rows, *({"type": "user", "message": body, "isSidechain": True} for body in odd))
     found = [one for one in read(path, now=NOW) if isinstance(one, Event | Notice)]
     assert any(isinstance(one, Event) and one.text == "fine" for one in found)

@@ -157,7 +157,12 @@ def test_what_memorandas_tools_returned_is_marked(tmp_path: Path) -> None:
 def test_no_line_of_a_hostile_rollout_raises(tmp_path: Path) -> None:
     odd: list[object] = [None, 1, "x", [], {}, [None], {"type": None}, [{"type": 7}], [[1]], {"output": {"output": []}}]
     kinds = ("message", "function_call", "function_call_output", "local_shell_call", "reasoning", None, 5, "user_message", "agent_message")
-    rows = [{"type": outer, "timestamp": body, "payload": {"type": kind, "role": body, "name": body, "content": body, "message": body, "arguments": body, "output": body, "call_id": body}}
-            for outer in ("response_item", "event_msg", "compacted", "session_meta", "turn_context") for kind in kinds for body in odd]  # fmt: skip
+    fields = ("role", "name", "content", "message", "arguments", "output", "call_id")
+    rows: list[Json] = [
+        {"type": outer, "timestamp": body, "payload": {"type": kind} | dict.fromkeys(fields, body)}
+        for outer in ("response_item", "event_msg", "compacted", "session_meta", "turn_context")
+        for kind in kinds
+        for body in odd
+    ]
     path = session(tmp_path, meta(), message("user", "fine"), *rows, *({"type": "response_item", "payload": body} for body in odd))
     assert "fine" in said(path, "person")

@@ -9,6 +9,7 @@ import pytest
 
 from memoranda_capture import Event, Refused, find, read
 from memoranda_capture.errors import Binary, Empty, JsonArray, NotASession, Unreadable, Unsupported, WrongEncoding
+from memoranda_capture.fields import is_items
 from tests.capture.builders import events, heading, jsonl, message, meta, prompt, said, session
 
 
@@ -41,8 +42,7 @@ KNOWN: list[tuple[str, str, object]] = [
 @pytest.mark.parametrize(("name", "file", "content"), KNOWN)
 def test_a_known_format_is_refused_by_name(tmp_path: Path, name: str, file: str, content: object) -> None:
     path = tmp_path / file
-    rows = content if isinstance(content, list) and file.endswith("l") else None
-    path.write_bytes(jsonl(rows) if rows is not None else json.dumps(content, indent=2).encode())  # pyright: ignore[reportUnknownArgumentType]
+    path.write_bytes(jsonl(content) if is_items(content) and file.endswith("l") else json.dumps(content, indent=2).encode())
     refusal = _refusal(path)
     assert isinstance(refusal, Unsupported)
     assert name in refusal.message

@@ -10,7 +10,7 @@ import pytest
 
 from memoranda_capture import Notice, Refused
 from memoranda_capture.lines import LINE_LIMIT, Line, lines
-from tests.capture.builders import answer, codes, events, jsonl, line, notices, prompt, said, say, session
+from tests.capture.builders import Json, answer, codes, events, jsonl, line, notices, prompt, said, say, session
 
 
 def _raws(raw: bytes) -> list[bytes]:
@@ -139,7 +139,8 @@ def test_nan_huge_numbers_and_deep_nesting_inside_a_record_do_no_harm(tmp_path: 
 
 
 def test_a_string_spread_into_an_object_of_thousands_of_keys_is_skipped_with_a_reason(tmp_path: Path) -> None:
-    spread = {str(at): "x" for at in range(5_000)} | {"content": []}
+    spread: Json = {str(at): "x" for at in range(5_000)}
+    spread["content"] = []
     path = session(tmp_path, prompt("one"), {"type": "assistant", "uuid": "a1", "parentUuid": "u1", "message": spread})
     assert [event.text for event in events(path)] == ["one"]
     assert codes(path) == ["odd_content"]

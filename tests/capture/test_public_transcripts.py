@@ -43,8 +43,8 @@ READ: dict[str, dict[tuple[str, str], int]] = {
 }
 """Counted by hand in the small files; in the two recorded ones checked against the record types and read through."""
 
-REFUSED = {"chatgpt": "ChatGPT", "claude-web": "Claude on the web", "copilot-cli": "Copilot CLI", "cursor": "Cursor", "gemini": "Gemini CLI",
-           "opencode": "opencode", "other": "pi"}  # fmt: skip
+REFUSED = {"chatgpt": "ChatGPT", "claude-web": "Claude on the web", "copilot-cli": "Copilot CLI", "cursor": "Cursor",
+           "gemini": "Gemini CLI", "opencode": "opencode", "other": "pi"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", READ)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -12,6 +13,8 @@ from memoranda_capture.events import Notice
 from memoranda_capture.fields import Fields, is_fields
 from memoranda_capture.lines import Line, lines
 from memoranda_capture.notices import Code, Tally, notice
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _NotJsonError(Exception):
@@ -54,6 +57,8 @@ def _patiently(line: Line) -> tuple[object, Notice]:
         text, code = line.raw.decode(errors="replace"), "invalid_utf8"
     try:
         value: object = json.loads(text, strict=False)
+        if _SURROGATE.search(written := json.dumps(value, ensure_ascii=False)):
+            value = json.loads(_SURROGATE.sub("\ufffd", written))
     except (ValueError, RecursionError) as exc:
         raise _NotJsonError(_reason(exc)) from exc
     known: Code = "invalid_utf8" if code == "invalid_utf8" else "odd_unicode"

@@ -1,10 +1,9 @@
-"""Text as it may be kept: valid Unicode, no NUL, no inline binary data."""
+"""Text as it may be kept: no NUL, no inline binary data."""
 
 from __future__ import annotations
 
 import re
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _ZEROS = re.compile("\0{16,}")
 _DATA_URL = re.compile(r"data:([\w.+-]{1,40}/[\w.+-]{1,80})(?:;[\w=.-]{1,40})*;base64,([A-Za-z0-9+/=_-]{120,})")
 
@@ -13,19 +12,16 @@ _SHORTEST_DATA_URL = 140
 
 
 def clean(text: str) -> str:
-    """NUL and lone surrogates become U+FFFD (a long run of NUL becomes one), and long data URLs become '[image: image/png, 500 KB]'."""
-    if len(text) > _SHORTEST_DATA_URL and ";base64," in text:
+    """NUL becomes U+FFFD (a long run of them becomes one), and long data URLs become '[image: image/png, 500 KB]'.
+
+    Lone surrogates are replaced before, where JSON is decoded: looking for them here as well took a tenth of the time.
+    """
+    if text.isascii() and len(text) <= _SHORTEST_DATA_URL and text.isprintable():
+        return text
+    if ";base64," in text:
         text = _DATA_URL.sub(lambda found: binary(found[1], len(found[2])), text)
     if "\0" in text:
         text = _ZEROS.sub("\ufffd", text).replace("\0", "\ufffd")
-    return text if text.isascii() else _whole(text)
-
-
-def _whole(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _SURROGATES.sub("\ufffd", text)
     return text
 
 

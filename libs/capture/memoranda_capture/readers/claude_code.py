@@ -104,6 +104,8 @@ class _Reading:
 
     def _follow_branch(self, record: Fields) -> None:
         """A record is abandoned when it is a prompt that was taken back, or hangs from an abandoned record."""
+        if not self.known.abandoned:
+            return
         own = hash(text_at(record, "uuid"))
         taken_back = own in self.known.abandoned
         if taken_back or (self.abandoned and hash(text_at(record, "parentUuid")) in self.abandoned):
@@ -165,7 +167,7 @@ class _Reading:
     def _kept(self, line: int, record: Fields, kind: str, pieces: list[Piece]) -> Iterator[Event | Notice]:
         uuid = text_at(record, "uuid")
         if uuid:
-            met = self.ids.meet(uuid, tuple([_gist(piece) for piece in pieces]))
+            met = self.ids.meet(uuid, _gist(pieces[0]) if len(pieces) == 1 else tuple([_gist(piece) for piece in pieces]))
             if met == "same":
                 self.tally.count(line, "repeated_record")
                 return
@@ -180,13 +182,15 @@ class _Reading:
     def _events(self, line: int, record: Fields, kind: str, pieces: list[Piece], said_at: datetime | None) -> Iterator[Event]:
         uuid, parent = text_at(record, "uuid"), text_at(record, "parentUuid")
         message_id = text_at(object_at(record, "message"), "id") if kind == "assistant" else ""
+        parent_key = f"{clean(parent)}#0" if parent else None
+        stem = clean(uuid)
         for index, piece in enumerate(pieces):
             if message_id and self.blocks.meet((message_id, piece.kind, _gist(piece))) != "new":
                 self.tally.count(line, "repeated_record")
                 continue
             yield Event(
-                key=f"{clean(uuid)}#{index}" if uuid else self._key(kind, piece),
-                parent_key=f"{clean(parent)}#0" if parent else None,
+                key=f"{stem}#{index}" if uuid else self._key(kind, piece),
+                parent_key=parent_key,
                 role=piece.role,
                 kind=piece.kind,
                 said_at=said_at,

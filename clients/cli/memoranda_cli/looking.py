@@ -60,7 +60,7 @@ def history(claim_id: str, *, data: Path | None, url: str | None, brain: str | N
     if as_json:
         console.json(found)
     else:
-        render.history(console.out(), cast("list[Claim]", found["items"]))
+        console.out().print(render.history(cast("list[Claim]", found["items"])))
 
 
 def sources(limit: int, *, data: Path | None, url: str | None, brain: str | None, as_json: bool) -> None:

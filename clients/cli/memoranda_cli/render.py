@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 EXCERPT: Final = 240
+TITLE: Final = 32
+HOSTS: Final = {"claude_code": "Claude Code", "codex": "Codex", "memoranda": "a review or contribution"}
 EVIDENCE_LINES: Final = 8
 AUTHORS: Final = {"person": "green", "document": "cyan", "tool": "yellow", "assistant": "magenta"}
 
@@ -73,23 +75,32 @@ def standing(shown: Claim) -> str:
     return f"{by}{why} · recorded {moment(shown['recorded_at'])} · claim {shown['claim_id']}"
 
 
-def cited(support: Support, *, place: bool = True) -> Text:
-    """A cited line with its author and, unless it is left out, its time and place."""
+def cited(support: Support, *, brief: bool = False) -> Text:
+    """A cited line with its author, its time and its place; the brief form fits one line and begins with author and place."""
     if support["withheld"] or support["excerpt"] is None:
         return Text(f"a line that is withheld: {support['withheld'] or 'not retained'}", "dim")
     words = " ".join(support["excerpt"].split())
     words = words if len(words) <= EXCERPT else words[: EXCERPT - 1] + "…"
-    said = f", {moment(support['said_at'])}" if support["said_at"] else ""
+    author = (support["role"], AUTHORS.get(support["role"], ""))
     found = support.get("source")
-    where = f"  {source_name(found)}:{support['first_line']}" if found else ""
-    rest = f"{said}{where}" if place else ""
-    return Text.assemble("“", words, "” ", (support["role"], AUTHORS.get(support["role"], "")), (rest, "dim"))
+    if brief:
+        host = host_name(found["host"]) if found else "memory"
+        return Text.assemble(author, (f", {host} line {support['first_line']}: ", "dim"), f"“{words}”")
+    said = f", {moment(support['said_at'])}" if support["said_at"] else ""
+    where = f", {source_name(found)} line {support['first_line']}" if found else ""
+    return Text.assemble(f"“{words}” ", author, (f"{said}{where}", "dim"))
 
 
 def source_name(source: Mapping[str, Any]) -> str:
     """A short name of a source: its host and the beginning of its title."""
-    title = str(source.get("title") or source.get("external_id") or "")
-    return f"{source.get('host')}: {title[:40]}".strip(": ")
+    host = host_name(str(source.get("host") or ""))
+    title = str(source.get("title") or "")
+    return f"{host} “{title if len(title) <= TITLE else title[: TITLE - 1] + '…'}”" if title else host
+
+
+def host_name(host: str) -> str:
+    """What people call a host."""
+    return HOSTS.get(host, host.replace("_", " "))
 
 
 def evidence(console: Console, chunk: Evidence) -> None:
@@ -143,7 +154,7 @@ def table(*headings: str) -> Table:
     return made
 
 
-def history(console: Console, revisions: Iterable[Claim]) -> None:
+def history(revisions: Iterable[Claim]) -> Table:
     """A claim's chain: what, who, when and why."""
     made = table(">#", "recorded", "value", "standing", "by", "why")
     for each in revisions:
@@ -156,7 +167,7 @@ def history(console: Console, revisions: Iterable[Claim]) -> None:
             Text(by),
             Text(each["reason"] or ""),
         )
-    console.print(made)
+    return made
 
 
 def _state(each: Claim) -> str:

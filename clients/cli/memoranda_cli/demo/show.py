@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,8 +26,10 @@ def run(*, keep: bool, as_json: bool) -> int:
     started = time.monotonic()
     out = _quiet() if as_json else console.out()
     checks = Checks(out)
-    out.print("Starting a private Memoranda in a temporary folder …", style="dim")
-    with server.running(keep=keep) as running:
+    with ExitStack() as parts:
+        with out.status("starting a private Memoranda in a temporary folder"):
+            running = parts.enter_context(server.running(keep=keep))
+        out.print(f"A private Memoranda runs in {running.data}, and is gone afterwards.", style="dim", soft_wrap=True)
         stage = steps.stage(out, checks, running, EXAMPLES)
         with stage.agent, stage.person:
             for step in steps.STEPS:

@@ -28,6 +28,7 @@ OLD, NEW, OTHER_SPELLING = "8080", "9090", "8,080"
 WHY_RIGHT: Final = "the port moved with the new ingress"
 WHY_ACCEPTED: Final = "checked against the deployed configuration"
 PATIENCE: Final = 30.0
+SHOWN: Final = 3
 # half of Amazon's documented example key: enough to find it, too little to look like one
 SECRET: Final = "IOSFODNN7"  # noqa: S105  no secret
 
@@ -90,6 +91,7 @@ def recall(stage: Stage) -> None:
     withheld = accepted["coverage"]["withheld"]
     checks.hold("the coverage counts what was withheld, and why", withheld.get("unreviewed", 0) > 0, withheld)
     wide = stage.agent.recall(QUESTION, mode="investigation")
+    stage.console.print()
     _show_answer(stage, wide, "mode investigation")
     others = {claim["author_role"] for claim in wide["proposed"]} | {run["role"] for chunk in wide["evidence"] for run in chunk["runs"]}
     checks.hold("investigation shows what assistant and tool said, apart from it", {"assistant", "tool"} <= others, others)
@@ -102,15 +104,17 @@ def decide(stage: Stage) -> None:
     retries = _one(stage.agent.claims(mode="investigation", limit=100), "retries", "5")
     if retries is None or not stage.port_claim:
         raise Failure("the claims that the person decides about are not there")
-    stage.checks.hold("a token cannot review", _refused_to_a_token(stage, retries["claim_id"]))
+    refused = _refused_to_a_token(stage, retries["claim_id"])
     accepted = _review(stage, retries["claim_id"], {"action": "accept", "reason": WHY_ACCEPTED})
     stage.before = str(accepted["recorded_at"])
     corrected = _review(stage, stage.port_claim, {"action": "correct", "value": NEW, "reason": WHY_RIGHT})
-    stage.say(f"accepted   billing-service · retries = 5      “{WHY_ACCEPTED}”")
-    stage.say(f"corrected  billing-service · port = {NEW}   “{WHY_RIGHT}”")
+    _line(stage, "accepts", Text(f"billing-service · retries is 5, because “{WHY_ACCEPTED}”"))
+    _line(stage, "corrects", Text(f"billing-service · port is {NEW}, because “{WHY_RIGHT}”"))
+    stage.console.print()
     answer = stage.agent.recall(QUESTION)
     _show_answer(stage, answer, "mode accepted")
     checks = stage.checks
+    checks.hold("an agent's token was refused the same decision", refused)
     checks.hold("the accepted claim is in the answer", _one(answer["accepted"], "retries", "5") is not None)
     checks.hold(f"{NEW} is the port, accepted by the person", (_one(answer["accepted"], "port", NEW) or {}).get("reviewer") is not None)
     checks.hold(f"{OLD} is not in it", OLD not in _text(answer), "the old value")
@@ -123,10 +127,10 @@ def repeat(stage: Stage) -> None:
     summary = _import(stage, stage.examples / "later")
     blocked = [claim for claim in stage.person.claims(mode="history", limit=100) if claim["admission"] == "blocked_by_rule"]
     for claim in blocked:
-        stage.console.print(Text.assemble("  stored    ", render.headline(claim), ("  blocked_by_rule", "red")))
+        _line(stage, "stored", Text.assemble(render.headline(claim), ("  blocked_by_rule", "red")))
     answer = stage.agent.recall(f"{QUESTION} Health check probe", mode="investigation")
     coverage = answer["coverage"]
-    stage.console.print(Text.assemble("  coverage  ", render.withheld(coverage["withheld"])))
+    _line(stage, "coverage", Text(render.withheld(coverage["withheld"])))
     stage.console.print()
     checks = stage.checks
     checks.hold("the claim was stored as blocked_by_rule", summary.claims["blocked"] >= 1 and len(blocked) >= 1, dict(summary.claims))
@@ -146,8 +150,9 @@ def look_back(stage: Stage) -> None:
     _show_answer(stage, then, f"as it was known at {render.moment(stage.before)}, just before the correction")
     found = stage.person.get(f"claims/{stage.port_claim}/history")
     chain = cast("list[Claim]", found["items"])
-    stage.say("history of billing-service · port")
-    render.history(stage.console, chain)
+    stage.say("the history of billing-service · port, as the person reads it")
+    stage.console.print()
+    _indented(stage, render.history(chain))
     stage.console.print()
     checks = stage.checks
     checks.hold(f"the old answer was {OLD}", _one(then["accepted"], "port", OLD) is not None)
@@ -170,7 +175,7 @@ def _import(stage: Stage, *folders: Path) -> importing.Summary:
     importing.wait(stage.agent, summary, seconds=PATIENCE, each=lambda: None)
     table = render.table("session", "title", ">events", ">secrets masked")
     for report in summary.files:
-        table.add_row(report.host.replace("_", " "), Text(report.title[:44]), str(report.new), str(report.masked.total()))
+        table.add_row(render.host_name(report.host), Text(report.title[:44]), str(report.new), str(report.masked.total()))
     _indented(stage, table)
     took = time.monotonic() - started
     stage.say(f"{summary.total(lambda report: report.new)} events, {summary.chunks} chunks, {_claims(summary)}, in {took:.1f} s")
@@ -185,29 +190,40 @@ def _claims(summary: importing.Summary) -> str:
 
 
 def _show_learned(stage: Stage, claims: list[Claim]) -> None:
-    table = render.table("claim", "value", "standing", "the line that states it, and who wrote it")
     for claim in sorted(claims, key=lambda each: (each["author_role"] != "person", each["recorded_at"])):
-        name = f"{claim['subject']} · {claim['predicate']}" if claim["kind"] == "fact" else claim["kind"]
-        line = render.cited(claim["supports"][0], place=False) if claim["supports"] else Text("none")
-        table.add_row(Text(name), Text(str(claim["value"])), claim["review"], line)
-    _indented(stage, table)
+        _show_claim(stage, claim["review"], claim)
     stage.console.print()
 
 
 def _show_answer(stage: Stage, answer: Recalled, mode: str) -> None:
-    stage.console.print(Text.assemble(("  “", "cyan"), (QUESTION, "cyan"), ("”  ", "cyan"), (mode, "dim")))
+    stage.console.print(Text.assemble("  ", (f"“{QUESTION}”", "cyan")))
+    stage.console.print(Text(f"  {mode}", "dim"))
     stage.console.print()
-    for title, claims in (("accepted", answer["accepted"]), ("not accepted", answer["proposed"])):
-        for claim in claims[:5]:
-            stage.console.print(Text.assemble(f"  {title:<13}", render.headline(claim)))
-            for support in claim["supports"][:1]:
-                stage.console.print(Text.assemble(" " * 15, render.cited(support)))
-    for chunk in answer["evidence"][:2]:
+    for title, claims in (("accepted", answer["accepted"]), ("proposed", answer["proposed"])):
+        for claim in claims[:SHOWN]:
+            _show_claim(stage, title, claim)
+        if len(claims) > SHOWN:
+            stage.console.print(Text(f"{'':12}and {len(claims) - SHOWN} more", "dim"))
+    for chunk in answer["evidence"][:SHOWN]:
         roles = ", ".join(dict.fromkeys(run["role"] for run in chunk["runs"]))
-        place = f"{render.source_name(chunk['source'])}, lines {chunk['first_line']} to {chunk['last_line']}, by {roles}"
-        stage.console.print(Text.assemble("  evidence     ", (place, "dim")))
-    stage.console.print(Text.assemble("  coverage     ", render.withheld(answer["coverage"]["withheld"])))
+        _line(
+            stage,
+            "evidence",
+            Text(f"{render.source_name(chunk['source'])}, lines {chunk['first_line']} to {chunk['last_line']}, by {roles}"),
+        )
+    _line(stage, "coverage", Text(render.withheld(answer["coverage"]["withheld"])))
     stage.console.print()
+
+
+def _show_claim(stage: Stage, title: str, claim: Claim) -> None:
+    _line(stage, title, render.headline(claim))
+    for support in claim["supports"][:1]:
+        _line(stage, "", render.cited(support, brief=True))
+
+
+def _line(stage: Stage, title: str, text: Text) -> None:
+    """One line of the demo, cut at the terminal's edge, so that a listing stays a listing."""
+    stage.console.print(Text.assemble(f"  {title:<10}", text), no_wrap=True, overflow="ellipsis", crop=True)
 
 
 def _indented(stage: Stage, what: Any) -> None:

@@ -75,7 +75,7 @@ def test_one_bad_file_stops_no_other(profile: Profile, tmp_path: Path) -> None:
 
 @pytest.mark.guarantee(3)
 def test_a_secret_is_masked_before_it_is_sent_and_never_comes_back(profile: Profile, tmp_path: Path) -> None:
-    path = sessions.write(tmp_path, f"masking-shop.region = eu\nthe key is {KEY}")
+    path = sessions.write(tmp_path, "masking-shop.region = eu", f"the key is {KEY}")
     done = profile.cli("import", path, "--json").json
     assert sum(done["masked"].values()) == 1
     answer = profile.cli("recall", "masking-shop region key", "--mode", "investigation", "--json")

@@ -22,7 +22,7 @@ def thorough(usual: int) -> settings:
         derandomize=EXAMPLES == 0,
         database=None,
         deadline=None,
-        print_blob=True,
+        report_multiple_bugs=False,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
     )
 

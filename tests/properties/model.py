@@ -364,14 +364,23 @@ class Model:
                 self.write(s, [line], by="learner")
             return
         live = [r for r in heads if self.live(r, self.tick)]
+        place = self._place([r for r in live if contradict(r.statement, s)], line, s)
         for r in live:
             if r.statement.key == s.key and covers(r.statement, line.said) and within(s.scope, r.statement.scope):
-                return self._same(r, line)
-        self._succeed([r for r in live if contradict(r.statement, s)], line, s)
+                # a proposal does not keep a line from the place that it has of its own right
+                if r.review == "accepted" or place is None or not self.clouded(r, RANK[line.role], self.tick):
+                    return self._same(r, line)
+        if place is None:
+            self.write(s, [line], by="learner")  # a conflict: it is not accepted, and a person decides
+        else:
+            place()
         return None
 
-    def _succeed(self, rivals: list[Revision], line: Line, s: Statement) -> None:
-        """Said later by the same or a higher rank it replaces what holds then, and lasts until the next. Said earlier it is history."""
+    def _place(self, rivals: list[Revision], line: Line, s: Statement) -> Callable[[], None] | None:
+        """Where a line belongs. Said later by the same or a higher rank it replaces what holds then, and lasts until the next.
+
+        Said earlier it is history. None where it is neither.
+        """
         at, rank = line.said, RANK[line.role]
 
         def gives_way(r: Revision) -> bool:
@@ -387,37 +396,42 @@ class Model:
         present = [r for r in against if covers(r.statement, at)]
         following = [r for r in against if r not in present]
         if len(present) == 1 and not ended and outlasts(present[0]):
-            return self._history(present[0], line, s)
+            return lambda: self._history(present[0], line, s)
         if present or not all(outlasts(r) for r in following):
-            self.write(s, [line], by="learner")  # a conflict: it is not accepted, and a person decides
             return None
-        successor = min(following, key=lambda r: r.statement.start or at, default=None)
+        return lambda: self._replace(ended, following, line, replace(s, start=at if ended or past else None))
+
+    def _replace(self, ended: list[Revision], following: list[Revision], line: Line, s: Statement) -> None:
+        """One step: the old ones end where the new one begins. It lasts until the next one begins."""
         claim = len(self.claims)
         self.claims.append([])
         for r in ended:
-            self._end(r, at, claim)
-        start = at if ended or past else None
-        until = successor.statement.start if successor else None
-        self._accepted(replace(s, start=start, end=until), line, claim=claim, superseded_by=successor.claim if successor else None)
-        return None
+            self._end(r, line.said, claim)
+        until = min(following, key=lambda r: r.statement.start or 0, default=None)
+        end, successor = (until.statement.start, until.claim) if until else (None, None)
+        self._accepted(replace(s, end=end), line, claim=claim, superseded_by=successor)
 
     def _history(self, r: Revision, line: Line, s: Statement) -> None:
-        """It held until what holds now was next said; where that was also said before, it held before and again."""
+        """It held until what holds now was next said; where that was also said before, it held before and again.
+
+        What a person reviewed, and what was said to hold from a time on, stays as it is.
+        """
         at, start, end = line.said, r.statement.start, r.statement.end
-        if r.reviewed:
+        before = [m for m in _retained(r) if m.said <= at]
+        after = [m for m in _retained(r) if m.said > at]
+        until = min((m.said for m in after if end is None or m.said < end), default=None)
+        if r.reviewed or until is None or (start is not None and not before):
             self._accepted(s, line, superseded=True, superseded_by=r.claim)
-            return
-        until = min(moment.said for moment in _retained(r) if moment.said > at)
-        claim = len(self.claims)
-        if all(moment.said > at for moment in _retained(r)):
-            self._revise(r, replace(r.statement, start=until), _retained(r), superseded_by=r.superseded_by)
-            self._accepted(replace(s, start=start, end=until), line, superseded_by=r.claim)
-            return
-        self.claims += [[], []]
-        self._revise(r, replace(r.statement, end=at), [m for m in _retained(r) if m.said <= at], superseded_by=claim)
-        self._accepted(replace(s, start=at, end=until), line, claim=claim, superseded_by=claim + 1)
-        again = replace(r.statement, start=until, end=end)
-        self.write(again, [m for m in _retained(r) if m.said > at], claim=claim + 1, by="learner", review=r.review, superseded_by=r.superseded_by)
+        elif not before:
+            self._revise(r, replace(r.statement, start=until), after, superseded_by=r.superseded_by)
+            self._accepted(replace(s, end=until), line, superseded_by=r.claim)
+        else:
+            claim = len(self.claims)
+            self.claims += [[], []]
+            self._revise(r, replace(r.statement, end=at), before, superseded_by=claim)
+            self._accepted(replace(s, start=at, end=until), line, claim=claim, superseded_by=claim + 1)
+            again = replace(r.statement, start=until, end=end)
+            self.write(again, after, claim=claim + 1, by="learner", review=r.review, superseded_by=r.superseded_by)
 
     def _end(self, r: Revision, at: Time, successor: int) -> None:
         nothing_left = r.statement.start is not None and r.statement.start >= at

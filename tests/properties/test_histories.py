@@ -49,6 +49,7 @@ days = st.sampled_from(DAYS)
 spelt = st.integers(0, 11)
 scopes = st.sampled_from(SCOPES)
 claims = st.integers(0, 5)
+sessions = st.integers(0, 3)
 
 
 def moment(day: float | None) -> datetime | None:
@@ -76,11 +77,17 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A session is captured and learned from; ``twice`` runs the learning again."""
+    """A session is captured and learned from."""
 
     lines: tuple[Said, ...]
     scope: tuple[str, ...]
-    twice: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LearnAgain:
+    """The learning of an earlier session runs again, as a doubled or delayed job does. It must change nothing."""
+
+    session: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +148,7 @@ class EraseSource:
 
 roles = st.sampled_from(["person", "person", "person", "assistant", "assistant", "tool", "document"])
 said = st.builds(Said, roles, days, families, values, st.sampled_from([False, False, False, True]), spelt)
-captures = st.builds(Capture, st.lists(said, min_size=1, max_size=2).map(tuple), scopes, st.booleans())
+captures = st.builds(Capture, st.lists(said, min_size=1, max_size=2).map(tuple), scopes)
 decisions = st.builds(
     Decide, st.sampled_from(["accept", "accept", "reject", "reject", "correct", "withdraw", "restore", "revalidate", "erase"]), claims, values
 )
@@ -154,9 +161,10 @@ steps = st.one_of(
     decisions,
     decisions,
     st.builds(Resolve, st.sampled_from(["keep_one", "keep_both", "retract", "replace"]), st.integers(0, 2), values, st.booleans()),
-    st.builds(CaptureAgain, st.integers(0, 3)) | st.builds(EraseSource, st.integers(0, 3)),
+    st.builds(LearnAgain, sessions),
+    st.builds(CaptureAgain, sessions) | st.builds(EraseSource, sessions),
 )
-Step = Capture | CaptureAgain | Propose | Own | Decide | Resolve | EraseSource
+Step = Capture | CaptureAgain | LearnAgain | Propose | Own | Decide | Resolve | EraseSource
 policies = st.sampled_from(["person_stated", "person_stated", "literal", "autonomous", "review"])
 
 
@@ -206,8 +214,10 @@ class Brain:
                 return lambda: self._capture(step, name), lambda m: m.capture(name, _stated(step))
             case CaptureAgain(session) if self.sessions:
                 place = session % len(self.sessions)
-                again, name = replace(self.sessions[place], twice=False), f"session-{place}"
+                again, name = self.sessions[place], f"session-{place}"
                 return lambda: self._capture(again, name), lambda m: m.capture(name, _stated(again))
+            case LearnAgain(session) if self.sessions:
+                return lambda: self._learn_again(f"session-{session % len(self.sessions)}"), lambda m: None
             case EraseSource(session) if self.sessions:
                 name = f"session-{session % len(self.sessions)}"
                 return lambda: self._erase_source(name), lambda m: m.erase_source(name)
@@ -243,13 +253,14 @@ class Brain:
         with self.world.commands.begin(self.world.agent, self.world.brain) as acting:
             capture(acting, source, events, last=True)
         self._work()
-        if step.twice:
-            self.rows(
-                "update pipeline.job set state = 'ready', attempts = 0, finished_at = null where kind = 'learn' and subject_id in (select v.id"
-                f" from evidence.version v join evidence.source s on s.id = v.source_id where s.external_id = '{name}'"
-                " and s.brain_id = %(brain)s) returning 1"
-            )
-            self._work()
+
+    def _learn_again(self, name: str) -> None:
+        self.rows(
+            "update pipeline.job set state = 'ready', attempts = 0, finished_at = null where kind = 'learn' and subject_id in (select v.id"
+            f" from evidence.version v join evidence.source s on s.id = v.source_id where s.external_id = '{name}'"
+            " and s.brain_id = %(brain)s) returning 1"
+        )
+        self._work()
 
     def _work(self) -> None:
         while due := self.rows("select id, lane from pipeline.job where brain_id = %(brain)s and state = 'ready' order by created_at"):
@@ -427,3 +438,67 @@ def _only_erasure_changes(then: dict[int, str], now: dict[int, str]) -> None:
     assert {claim: said for claim, said in now.items() if said != "(erased)"} == {
         claim: said for claim, said in then.items() if now[claim] != "(erased)"
     }
+
+
+def say(role: Role, day: int, value: str, *, scope: tuple[str, ...] = ()) -> Capture:
+    return Capture((Said(role, day, "port", value, denies=False, spelt=0),), scope)
+
+
+def propose(value: str, days: tuple[int, int] | None = None) -> Propose:
+    return Propose(Said("assistant", 0, "port", value, denies=False, spelt=0), (), many=False, days=days)
+
+
+# Each is the smallest history of its kind that once read otherwise: what it shows, the steps, what is then told, and what is asked.
+SMALLEST: Final[dict[str, tuple[list[Step], set[str], dict[str, Any]]]] = {
+    "npm, then pnpm, then npm again: npm holds": (
+        [say("person", 1, "8080"), say("person", 2, "90"), say("person", 3, "8080")], {"8080"}, {}),
+    "a third value does not stretch the first over the second": (
+        [say("person", 1, "8080"), say("person", 2, "90"), say("person", 3, "fast")], {"90"}, {"fact": 2.5}),
+    "what is said after a rejection does not meet what had ended before": (
+        [say("person", 1, "8080"), say("person", 2, "90"), Decide("reject", 1, ""), say("person", 3, "fast")], {"fast"}, {}),
+    "what was said earlier is history though what it would have ended is rejected": (
+        [say("person", 1, "8080"), say("person", 3, "90"), Decide("reject", 0, ""), say("person", 2, "fast")], {"90"}, {}),
+    "what was said before a rejected successor goes on": (
+        [say("person", 1, "8080"), say("person", 3, "90"), Decide("reject", 1, ""), say("person", 2, "fast")], {"fast"}, {}),
+    "a proposal of the same value does not keep a later word from replacing": (
+        [propose("90"), say("person", 1, "8080"), say("person", 2, "90")], {"90"}, {}),
+    "a proposal of the same value does not put an earlier word into conflict": (
+        [propose("90"), say("person", 3, "8080"), say("person", 2, "90")], {"8080"}, {}),
+    "a word of lower rank that nobody accepted does not keep a later word from replacing": (
+        [say("person", 1, "8080"), say("assistant", 3, "90"), say("person", 2, "fast")], {"fast"}, {}),
+    "a word of lower rank that nobody accepted does not end a person's": (
+        [say("assistant", 1, "8080"), say("assistant", 3, "90"), say("person", 2, "fast")], {"fast"}, {}),
+    "a word about one repository does not end what holds in all": (
+        [say("person", 1, "8080"), say("person", 2, "90", scope=("r1",))], {"(in_conflict)", "(out_of_scope)"}, {"scope": ("r2",)}),
+    "a word about all repositories is kept though it was said of one before": (
+        [say("person", 1, "8080", scope=("r1",)), say("person", 2, "8080")], {"8080", "(out_of_scope)"}, {"scope": ("r2",)}),
+    "a proposal with a period of its own is not moved by an earlier word": (
+        [propose("8080", (1, 3)), say("assistant", 2, "90")], {"8080", "(superseded)"}, {"fact": 1.5, "mode": "investigation"}),
+    "said again, a contradiction of what a person accepted is still no more than a proposal": (
+        [say("person", 1, "8080"), Decide("accept", 0, ""), say("person", 2, "90"), say("person", 3, "90")],
+        {"(in_conflict)", "(unreviewed)"}, {}),
+    "a claim that was cut in two lets a third word in before the cut": (
+        [say("person", 1, "8080"), say("person", 4, "8080"), say("person", 3, "90"), say("person", 2, "fast")], {"90"}, {"fact": 3.5}),
+    "more evidence for what was replaced leaves it replaced": (
+        [say("person", 1, "8080"), say("person", 2, "90"), say("person", 1, "8080")], {"90", "(superseded)"}, {}),
+    "learning again after a rejection adds nothing": (
+        [say("person", 1, "8080"), Decide("reject", 0, ""), LearnAgain(0)], {"(rejected)"}, {}),
+    "a delayed job does not write again what was erased": (
+        [say("person", 1, "8080"), Decide("erase", 0, ""), LearnAgain(0)], {"(erased)"}, {}),
+    "learning again what was replaced at the same moment does not bring it back": (
+        [say("person", 1, "8080"), say("person", 2, "90"), say("person", 2, "fast"), LearnAgain(1)], {"fast"}, {}),
+    "a banned proposal does not stand in its author's way": (
+        [say("person", 1, "8080"), propose("8080"), Decide("reject", 0, ""), propose("90")], {"90"}, {"mode": "investigation"}),
+}  # fmt: skip
+
+
+@pytest.mark.guarantee(1, 12)
+@pytest.mark.parametrize(("steps", "told", "asked"), SMALLEST.values(), ids=SMALLEST.keys())
+def test_a_short_history(found: Founder, steps: list[Step], told: set[str], asked: dict[str, Any]) -> None:
+    brain = found("person_stated")
+    for step in steps:
+        brain.take(step)
+    question = {"mode": "accepted"} | asked
+    answer = brain.answer(**question)
+    assert {said for said in answer.values() if not said.startswith("(") or said in told} == told
+    assert answer == brain.wanted(**question)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli import sessions
-from tests.standalone.profiles import Profile, cli
+from tests.standalone.profiles import Profile, cli, watching
 
 KEY = "AKIA" + "IOSFODNN7" + "EXAMPLE"
 
@@ -129,3 +129,16 @@ def test_a_wrong_token_ends_the_import_with_the_reason(profile: Profile, tmp_pat
     assert said.code == 1
     assert "mend" in said.err
     json.loads(profile.cli("jobs", "list", "--json").out)
+
+
+def test_a_watched_session_is_imported_as_it_grows(profile: Profile, tmp_path: Path) -> None:
+    path = sessions.write(tmp_path, "watched-shop.port = 1")
+    with watching(profile, tmp_path) as watcher:
+        assert "1 new" in watcher.line_with("events ")
+        watcher.line_with("watching ")
+        with path.open("a") as file:
+            file.write(sessions.record("watched-shop.owner = Ada", path.stem) + "\n")
+        assert watcher.line_with("new events").rstrip().endswith(f"{path.name}: 1 new events")
+        assert watcher.interrupted() == 0
+    values = [claim["value"] for claim in profile.cli("claims", "list", "--subject", "watched-shop", "--json").json["items"]]
+    assert values == ["1", "Ada"]

@@ -71,6 +71,47 @@ class Profile:
         return Said(code=self.process.returncode, out=out, err=err)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """A running `import --watch`."""
+
+    process: subprocess.Popen[str]
+
+    def line_with(self, part: str) -> str:
+        """Waits for a line that holds this."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if part in line:
+                return line
+        raise AssertionError(f"it ended without saying '{part}'")
+
+    def interrupted(self) -> int:
+        """Sends what ctrl-C sends, and returns the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        said, _ = self.process.communicate(timeout=SECONDS)
+        assert "Traceback" not in said
+        return self.process.returncode
+
+
+@contextmanager
+def watching(profile: Profile, *paths: Path) -> Generator[Watcher]:
+    """Runs `import --watch`, its output and its messages in one stream."""
+    process = subprocess.Popen(
+        [*COMMAND, "import", "--watch", *map(str, paths)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=_environment({"MEMORANDA_DATA": str(profile.data), "PYTHONUNBUFFERED": "1"}),
+    )
+    try:
+        yield Watcher(process=process)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
 def cli(*words: str | Path, **environment: str) -> Said:
     """Runs the command line with an environment of its own and an empty home."""
     done = subprocess.run(

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +36,7 @@ class Order:
     dry_run: bool
     patience: float
     as_json: bool
+    brief: bool = False
 
 
 def run(order: Order, *, data: Path | None, url: str | None, brain: str | None, watch: bool) -> int:
@@ -48,14 +49,16 @@ def run(order: Order, *, data: Path | None, url: str | None, brain: str | None, 
         )
     if order.dry_run:
         return _once(None, order, files)
+    from memoranda_cli import watching
     from memoranda_cli.client import Client
 
+    # taken before the reading, so that what is written meanwhile counts as changed
+    known = watching.stamps(path for path, _ in files)
     with Client(target.find(data, url, brain)) as client:
         code = _once(client, order, files) if files else DONE
         if watch:
-            from memoranda_cli import watching
-
-            watching.follow(client, roots, order, lambda some: _once(client, order, some))
+            brief = replace(order, brief=True)
+            watching.follow(roots, known, lambda some: _once(client, brief, some), quiet=order.as_json)
     return code
 
 
@@ -65,6 +68,8 @@ def _once(client: Client | None, order: Order, files: list[tuple[Path, int]]) ->
     code = _exit_code(summary, {path.resolve() for path in order.paths if path.is_file() or not path.exists()})
     if order.as_json:
         console.json(as_json(summary, seconds=time.monotonic() - started, dry_run=order.dry_run))
+    elif order.brief:
+        _show_briefly(console.out(), summary)
     else:
         show(console.out(), summary, seconds=time.monotonic() - started, dry_run=order.dry_run)
     return code
@@ -167,6 +172,18 @@ def show(out: Console, summary: Summary, *, seconds: float, dry_run: bool) -> No
     out.print(table)
     for line in _remarks(summary):
         out.print(Text(line), soft_wrap=True)
+
+
+def _show_briefly(out: Console, summary: Summary) -> None:
+    """A line for each file that something new was in; what was refused or odd is shown as ever."""
+    from rich.text import Text
+
+    now = time.strftime("%H:%M:%S")
+    for report in summary.files:
+        if report.new:
+            out.print(Text(f"{now}  {report.path.name}: {report.new} new events"), soft_wrap=True)
+    for line in _remarks(summary):
+        out.print(Text(f"{now}  {line}"), soft_wrap=True)
 
 
 def _claims(summary: Summary) -> str:

@@ -2,46 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from memoranda_capture import find
 from memoranda_cli import console
 from memoranda_cli.errors import Unreachable
 
-if TYPE_CHECKING:
-    from memoranda_cli.client import Client
-    from memoranda_cli.intake import Order
-
 # an agent writes a reply in bursts: half a second after the last line the file is read
 QUIET_MILLISECONDS: Final = 500
 # and in a burst that does not end it is read this often
 LONGEST_MILLISECONDS: Final = 3000
+# what the operating system did not report (before it began, or on a network drive) is found by looking
+LOOK_MILLISECONDS: Final = 5000
+
+Stamp = tuple[int, int]
+"""A file's size and time of change: what tells that it has to be read again."""
 
 
-def follow(client: Client, roots: list[Path], order: Order, take: Callable[[list[tuple[Path, int]]], int]) -> None:
-    """Imports files as they grow, until ctrl-C. A server that goes away is waited for: the next change is read with what was missed."""
-    from watchfiles import watch
+def stamps(paths: Iterable[Path]) -> dict[Path, Stamp]:
+    """The stamps of files as they are now; files that went away have none."""
+    found: dict[Path, Stamp] = {}
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        found[path] = (status.st_size, status.st_mtime_ns)
+    return found
 
-    if not order.as_json:
+
+def follow(roots: list[Path], known: dict[Path, Stamp], take: Callable[[list[tuple[Path, int]]], int], *, quiet: bool) -> None:
+    """Imports files as they grow, until ctrl-C. ``known`` are the stamps with which files were imported before.
+
+    Where the server does not answer, the files stay unknown and are taken with the next look.
+    """
+    if not quiet:
         console.err().print(f"watching {', '.join(map(str, roots))}; ctrl-C ends it", style="dim", markup=False, soft_wrap=True)
-    missed: set[Path] = set()
-    for changes in watch(*roots, debounce=LONGEST_MILLISECONDS, step=QUIET_MILLISECONDS, raise_interrupt=False):
-        changed = {Path(name) for _, name in changes} | missed
-        files = _wanted(roots, changed)
-        if not files:
+    for _ in _woken(roots):
+        now = stamps(find(roots))
+        changed = [path for path, stamp in now.items() if known.get(path) != stamp]
+        if not changed:
             continue
         try:
-            take(files)
-            missed = set()
+            take([(path, now[path][0]) for path in changed])
         except Unreachable as error:
-            missed = changed
             console.fail(error)
-    _ = client
+        else:
+            known.update((path, now[path]) for path in changed)
 
 
-def _wanted(roots: list[Path], changed: set[Path]) -> list[tuple[Path, int]]:
-    """Those of the changed files that an import of the folders would read, too."""
-    there = {path.resolve() for path in changed if path.is_file()}
-    return [(path, path.stat().st_size) for path in find(roots) if path.resolve() in there]
+def _woken(roots: list[Path]) -> Iterator[None]:
+    """Wakes after each burst of changes and every few seconds, until ctrl-C."""
+    from watchfiles import watch
+
+    changes = watch(
+        *roots,
+        debounce=LONGEST_MILLISECONDS,
+        step=QUIET_MILLISECONDS,
+        rust_timeout=LOOK_MILLISECONDS,
+        yield_on_timeout=True,
+        raise_interrupt=True,
+    )
+    try:
+        for _ in changes:
+            yield
+    except KeyboardInterrupt:
+        return

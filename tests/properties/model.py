@@ -9,12 +9,16 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 Time = float
 Mode = Literal["accepted", "operational", "investigation", "history"]
 RANK = {"assistant": 1, "tool": 2, "document": 3, "person": 4}
 ACCEPTS = {"review": (), "literal": ("person", "document"), "person_stated": ("person",), "autonomous": tuple(RANK)}
+
+
+Pair = frozenset[tuple[int, tuple[str, str, bool]]]
+"""Two claims with what they said when a person kept both."""
 
 
 class Refusal(Exception):
@@ -119,7 +123,7 @@ class Model:
     tick: int = 0
     claims: list[list[Revision]] = field(default_factory=list[list[Revision]])
     rules: list[Rule] = field(default_factory=list[Rule])
-    kept_both: list[tuple[int, frozenset[tuple[int, tuple[str, str, bool]]]]] = field(default_factory=list)  # pyright: ignore
+    kept_both: list[tuple[int, Pair]] = field(default_factory=list[tuple[int, Pair]])
     sources: dict[str, list[Line]] = field(default_factory=dict[str, list[Line]])
 
     def attempt(self, step: Callable[[Model], None]) -> bool:
@@ -148,7 +152,9 @@ class Model:
         if mode == "history":
             return None
         return self._not_to_be_read(r, known, fact) or (
-            None if mode == "investigation" else self._not_accepted(r, known) or ("unverified_in_operation" if mode == "operational" else None)
+            None
+            if mode == "investigation"
+            else self._not_accepted(r, known) or ("unverified_in_operation" if mode == "operational" else None)
         )
 
     def _not_to_be_read(self, r: Revision, known: int, fact: Time) -> str | None:
@@ -204,19 +210,29 @@ class Model:
             (a, b)
             for place, a in enumerate(live)
             for b in live[place + 1 :]
-            if contradict(a.statement, b.statement) and a.superseded_by != b.claim and b.superseded_by != a.claim and _pair(a, b) not in kept
+            if contradict(a.statement, b.statement)
+            and a.superseded_by != b.claim
+            and b.superseded_by != a.claim
+            and _pair(a, b) not in kept
         ]
 
     # -- writing
 
-    def write(self, statement: Statement, lines: list[Line], *, claim: int | None = None, exempt: frozenset[int] = frozenset(), **standing) -> Revision:  # pyright: ignore
+    def write(
+        self, statement: Statement, lines: list[Line], *, claim: int | None = None, exempt: frozenset[int] = frozenset(), **standing: Any
+    ) -> Revision:
         """Appends a revision. A rule that binds it blocks it, and refuses a reviewer."""
         if claim is None:
             claim = len(self.claims)
             self.claims.append([])
         before = self.claims[claim][-1] if self.claims[claim] else None
         new = Revision(claim=claim, tick=self.tick, statement=statement, lines=lines, exempt=exempt, **standing)
-        if before and before.statement.key == statement.key and before.statement.scope == statement.scope and _inside(statement, before.statement):
+        if (
+            before
+            and before.statement.key == statement.key
+            and before.statement.scope == statement.scope
+            and _inside(statement, before.statement)
+        ):
             new.exempt |= before.exempt
         if new.review != "rejected" and not new.withdrawn and self.banned(statement, new.exempt, self.tick):
             if new.reviewed:
@@ -252,7 +268,9 @@ class Model:
 
     def retract(self, claim: int) -> None:
         r = self._proposal(claim)
-        self.write(r.statement, _retained(r), claim=claim, by="agent", withdrawn=True, superseded=r.superseded, superseded_by=r.superseded_by)
+        self.write(
+            r.statement, _retained(r), claim=claim, by="agent", withdrawn=True, superseded=r.superseded, superseded_by=r.superseded_by
+        )
 
     def _proposal(self, claim: int) -> Revision:
         r = self.head(claim)
@@ -336,7 +354,7 @@ class Model:
                 if all(line.erased for line in r.lines):
                     r.erased = r.erased or self.tick
 
-    def _decide(self, r: Revision, *, statement: Statement | None = None, lines: list[Line] | None = None, **standing) -> Revision:  # pyright: ignore
+    def _decide(self, r: Revision, *, statement: Statement | None = None, lines: list[Line] | None = None, **standing: Any) -> Revision:
         return self.write(statement or r.statement, lines or _retained(r), claim=r.claim, by="person", reviewed=True, **standing)
 
     def _ban(self, r: Revision) -> None:
@@ -359,22 +377,26 @@ class Model:
         """One stated line. What restates a banned value is kept once; the rest takes its place in its family's succession."""
         heads = list(self.heads(self.tick))
         if self.banned(s, frozenset(), self.tick):
-            copies = [r for r in heads if not r.erased and r.statement.key == s.key and meet(r.statement.scope, s.scope) and overlap(r.statement, s)]
+            copies = [
+                r
+                for r in heads
+                if not r.erased and r.statement.key == s.key and meet(r.statement.scope, s.scope) and overlap(r.statement, s)
+            ]
             if not any(not r.reviewed and not self.live(r, self.tick) for r in copies):
                 self.write(s, [line], by="learner")
             return
         live = [r for r in heads if self.live(r, self.tick)]
         place = self._place([r for r in live if contradict(r.statement, s)], line, s)
         for r in live:
-            if r.statement.key == s.key and covers(r.statement, line.said) and within(s.scope, r.statement.scope):
-                # a proposal does not keep a line from the place that it has of its own right
-                if r.review == "accepted" or place is None or not self.clouded(r, RANK[line.role], self.tick):
-                    return self._same(r, line)
+            # a proposal does not keep a line from the place that it has of its own right
+            free = r.review == "accepted" or place is None or not self.clouded(r, RANK[line.role], self.tick)
+            if r.statement.key == s.key and covers(r.statement, line.said) and within(s.scope, r.statement.scope) and free:
+                self._same(r, line)
+                return
         if place is None:
             self.write(s, [line], by="learner")  # a conflict: it is not accepted, and a person decides
         else:
             place()
-        return None
 
     def _place(self, rivals: list[Revision], line: Line, s: Statement) -> Callable[[], None] | None:
         """Where a line belongs. Said later by the same or a higher rank it replaces what holds then, and lasts until the next.
@@ -438,7 +460,7 @@ class Model:
         ended = r.statement if nothing_left else replace(r.statement, end=at)
         self._revise(r, ended, _retained(r), superseded=nothing_left, superseded_by=successor)
 
-    def _revise(self, r: Revision, s: Statement, lines: list[Line], **standing) -> None:  # pyright: ignore
+    def _revise(self, r: Revision, s: Statement, lines: list[Line], **standing: Any) -> None:
         self.write(s, lines, claim=r.claim, by="learner", review=r.review, **standing)
 
     def _same(self, r: Revision, line: Line) -> None:
@@ -452,7 +474,7 @@ class Model:
             return
         self._revise(r, r.statement, [*_retained(r), line], superseded_by=r.superseded_by)
 
-    def _accepted(self, s: Statement, line: Line, **standing) -> None:  # pyright: ignore
+    def _accepted(self, s: Statement, line: Line, **standing: Any) -> None:
         """As the policy has it: the author's role decides."""
         self.write(s, [line], by="learner", review="accepted" if line.role in ACCEPTS[self.policy] else "proposed", **standing)
 
@@ -461,7 +483,7 @@ def _shown(r: Revision, why: str | None) -> str:
     return f"({why})" if why else ("not " if r.statement.denies else "") + r.statement.value
 
 
-def _pair(a: Revision, b: Revision) -> frozenset[tuple[int, tuple[str, str, bool]]]:
+def _pair(a: Revision, b: Revision) -> Pair:
     return frozenset({(a.claim, a.statement.key), (b.claim, b.statement.key)})
 
 

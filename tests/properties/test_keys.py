@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.properties.asking import Connection, thorough
@@ -29,7 +29,10 @@ names = st.lists(words, min_size=1, max_size=4).map("-".join)
 phrases = st.lists(st.text("bcdghijkmpqvwxz", min_size=1, max_size=8), min_size=1, max_size=4).map(" ".join)
 
 
-def batch(one: st.SearchStrategy[str]) -> st.SearchStrategy[list[str]]:
+Example = TypeVar("Example")
+
+
+def batch(one: st.SearchStrategy[Example]) -> st.SearchStrategy[list[Example]]:
     """Many examples for one question."""
     return st.lists(one, min_size=1, max_size=80)
 
@@ -144,6 +147,7 @@ def _differing(spelt: list[str], found: list[str], wanted: list[str]) -> list[tu
 
 @thorough(40)
 @given(originals=batch(texts))
+@example(["a.-", "-'a", "e\u200b\u0301"])
 def test_the_key_of_a_name_is_its_own_key(asked: Connection, originals: list[str]) -> None:
     once = name_keys(asked, originals)
     assert _differing(originals, name_keys(asked, once), once) == []
@@ -151,6 +155,7 @@ def test_the_key_of_a_name_is_its_own_key(asked: Connection, originals: list[str
 
 @thorough(40)
 @given(originals=batch(texts))
+@example(["e\u200b\u0301", "'8080'.", "v1"])
 def test_the_words_of_a_value_key_have_that_key(asked: Connection, originals: list[str]) -> None:
     once = [key for key in value_keys(asked, originals) if key.startswith(("text:", "num:", "bool:", "url:"))]
     again = value_keys(asked, [key.split(":", 1)[1] for key in once])
@@ -232,7 +237,8 @@ def test_one_meaning_has_one_key(asked: Connection, first: str, other: str) -> N
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("3.10", "3.1"), ("80", "8080"), ("8080", "80.80"), ("8,080", "8.080"), ("1.2.0", "1.2"), ("v1.2.0", "1.2.1"), ("1h", "1"), ("5", "-5"),
+    [("3.10", "3.1"), ("80", "8080"), ("8080", "80.80"), ("8,080", "8.080"), ("1.2.0", "1.2"),
+     ("v1.2.0", "1.2.1"), ("1h", "1"), ("5", "-5"),
      ("1 KiB", "1 kB"), ("https://x", "http://x"), ("https://x:8443", "https://x"), ("https://x:80", "https://x"), ("https://x/a", "https://x/b"),
      ("true", "truely"), ("1.50", "1.5.0"), ("a b", "ab"), ("a-b", "a b"), ("1,000", "1,00"), ("1h", "1d")],
 )  # fmt: skip
@@ -248,7 +254,19 @@ def test_two_whole_numbers_have_one_key_exactly_if_they_are_equal(asked: Connect
     assert [a == b for a, b in zip(written, others, strict=True)] == [one == other for one, other in pairs]
 
 
-UNITS: Final = {"s": 1, "sec": 1, "seconds": 1, "m": 60, "min": 60, "minutes": 60, "h": 3600, "hours": 3600, "d": 86400, "days": 86400, "w": 604800}
+UNITS: Final = {
+    "s": 1,
+    "sec": 1,
+    "seconds": 1,
+    "m": 60,
+    "min": 60,
+    "minutes": 60,
+    "h": 3600,
+    "hours": 3600,
+    "d": 86400,
+    "days": 86400,
+    "w": 604800,
+}
 SIZES: Final = {"b": 1, "bytes": 1, "kb": 1000, "kib": 1024, "mb": 1000**2, "mib": 1024**2, "gb": 1000**3, "gib": 1024**3, "tib": 1024**4}
 
 

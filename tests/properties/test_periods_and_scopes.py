@@ -44,7 +44,8 @@ def days_of(period: Period) -> set[int]:
 
 
 PERIODS_MEET: Final = """
-ledger.period((x->>'a_from')::timestamptz, (x->>'a_to')::timestamptz) && ledger.period((x->>'b_from')::timestamptz, (x->>'b_to')::timestamptz)
+ledger.period((x->>'a_from')::timestamptz, (x->>'a_to')::timestamptz)
+  && ledger.period((x->>'b_from')::timestamptz, (x->>'b_to')::timestamptz)
 """
 
 
@@ -61,7 +62,13 @@ def test_periods_overlap_exactly_if_they_have_a_day_in_common(asked: Connection,
 
 
 def test_periods_that_touch_do_not_overlap_and_an_empty_one_overlaps_nothing(asked: Connection) -> None:
-    pairs: list[tuple[Period, Period]] = [((None, 3), (3, None)), ((1, 3), (3, 5)), ((3, 3), (None, None)), ((3, 3), (3, 3)), ((3, 3), (2, 4))]
+    pairs: list[tuple[Period, Period]] = [
+        ((None, 3), (3, None)),
+        ((1, 3), (3, 5)),
+        ((3, 3), (None, None)),
+        ((3, 3), (3, 3)),
+        ((3, 3), (2, 4)),
+    ]
     assert periods_meet(asked, pairs) == [False] * len(pairs)
     assert periods_meet(asked, [((None, None), (None, None)), ((None, 3), (2, None)), ((3, 4), (3, 4))]) == [True] * 3
 
@@ -97,7 +104,10 @@ def test_scopes_meet_exactly_if_no_dimension_keeps_them_apart(asked: Connection,
 def test_an_empty_scope_meets_every_other(asked: Connection) -> None:
     nowhere_else: Scope = (frozenset({"r0"}), frozenset({"a0"}), frozenset({"e0"}))
     empty: Scope = (frozenset(), frozenset(), frozenset())
-    assert ask(asked, f"evidence.scopes_meet({arrays('a')}, {arrays('b')})", _scope_rows([(empty, nowhere_else), (empty, empty)])) == [True, True]
+    assert ask(asked, f"evidence.scopes_meet({arrays('a')}, {arrays('b')})", _scope_rows([(empty, nowhere_else), (empty, empty)])) == [
+        True,
+        True,
+    ]
 
 
 CLAIMS: Final = [f"00000000-0000-0000-0000-00000000000{n}" for n in range(3)]
@@ -113,7 +123,9 @@ revisions = st.fixed_dictionaries(
         "superseded_by": st.none() | st.none() | st.sampled_from(CLAIMS),
     }
 )
-CONTRADICT: Final = "ledger.contradict(jsonb_populate_record(null::ledger.revision, x->'a'), jsonb_populate_record(null::ledger.revision, x->'b'))"
+CONTRADICT: Final = (
+    "ledger.contradict(jsonb_populate_record(null::ledger.revision, x->'a'), jsonb_populate_record(null::ledger.revision, x->'b'))"
+)
 
 
 def contradict(a: dict[str, Any], b: dict[str, Any]) -> bool:
@@ -167,25 +179,25 @@ PLAIN: Final[dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "wanted"),
-    [
-        ({}, {"value": "num:2"}, True),
-        ({}, {}, False),
-        ({}, {"polarity": "denies"}, True),
-        ({}, {"polarity": "denies", "value": "num:2"}, False),
-        ({"polarity": "denies"}, {"polarity": "denies"}, False),
-        ({"polarity": "denies"}, {"polarity": "denies", "value": "num:2"}, False),
-        ({"cardinality": "many"}, {"value": "num:2", "cardinality": "many"}, False),
-        ({"cardinality": "many"}, {"polarity": "denies", "cardinality": "many"}, True),
-        ({}, {"value": "num:2", "family": "\\x02"}, False),
-        ({}, {"value": "num:2", "claim": CLAIMS[0]}, False),
-        ({"period": (None, 3)}, {"value": "num:2", "period": (3, None)}, False),
-        ({"period": (None, 4)}, {"value": "num:2", "period": (3, None)}, True),
-        ({"scope": ({"r0"}, set(), set())}, {"value": "num:2", "scope": ({"r1"}, set(), set())}, False),
-        ({"scope": ({"r0"}, set(), set())}, {"value": "num:2", "scope": ({"r0", "r1"}, {"a0"}, set())}, True),
-    ],
-)
+CASES: Final[list[tuple[dict[str, Any], dict[str, Any], bool]]] = [
+    ({}, {"value": "num:2"}, True),
+    ({}, {}, False),
+    ({}, {"polarity": "denies"}, True),
+    ({}, {"polarity": "denies", "value": "num:2"}, False),
+    ({"polarity": "denies"}, {"polarity": "denies"}, False),
+    ({"polarity": "denies"}, {"polarity": "denies", "value": "num:2"}, False),
+    ({"cardinality": "many"}, {"value": "num:2", "cardinality": "many"}, False),
+    ({"cardinality": "many"}, {"polarity": "denies", "cardinality": "many"}, True),
+    ({}, {"value": "num:2", "family": "\\x02"}, False),
+    ({}, {"value": "num:2", "claim": CLAIMS[0]}, False),
+    ({"period": (None, 3)}, {"value": "num:2", "period": (3, None)}, False),
+    ({"period": (None, 4)}, {"value": "num:2", "period": (3, None)}, True),
+    ({"scope": ({"r0"}, set(), set())}, {"value": "num:2", "scope": ({"r1"}, set(), set())}, False),
+    ({"scope": ({"r0"}, set(), set())}, {"value": "num:2", "scope": ({"r0", "r1"}, {"a0"}, set())}, True),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "wanted"), CASES)
 def test_what_contradicts_what(asked: Connection, left: dict[str, Any], right: dict[str, Any], wanted: bool) -> None:
     a, b = PLAIN | left, PLAIN | {"claim": CLAIMS[1]} | right
     assert ask(asked, CONTRADICT, [{"a": as_row(a), "b": as_row(b)}, {"a": as_row(b), "b": as_row(a)}]) == [wanted, wanted]

@@ -126,7 +126,7 @@ class World:
             if not due:
                 return outcomes
             for row in due:
-                worker = self.ingest if row["lane"] == "ingest" else self.learner
+                worker = self.learner if row["lane"] == "learn" else self.ingest
                 outcomes.append(worker.run(row["id"]))
         raise AssertionError("the jobs do not come to an end")
 

@@ -162,6 +162,7 @@ def write_down(acting: Acting, text: str, *, kind: str, scope: Scope) -> Citatio
         id=reference, source_id=source.id, ordinal=1, last_event=0, line_count=last, digest=digest, replaces=False
     )
     evidence.add_version(acting.connection, brain_id=acting.brain_id, version=version)
+    evidence.index_chunks(acting.connection, reference)
     return Citation(chunk_id=chunk.id, first_line=1, last_line=last)
 
 

@@ -72,5 +72,6 @@ def _next_jobs(effect: Effect, work: Work, source_id: UUID, version_id: UUID) ->
     brain, trace = work.lease.brain_id, traceparent()
     return [
         jobs.add(effect.connection, brain_id=brain, lane="learn", kind="learn", subject_id=version_id, traceparent=trace),
+        jobs.add(effect.connection, brain_id=brain, lane="index", kind="index", subject_id=version_id, traceparent=trace),
         jobs.add(effect.connection, brain_id=brain, lane="ingest", kind="seal", subject_id=source_id, traceparent=trace),
     ]

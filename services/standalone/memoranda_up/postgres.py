@@ -43,7 +43,7 @@ SETTINGS: Final = {
     "shared_buffers": "128MB",
     # compiling a query costs hundreds of milliseconds, running it one or two
     "jit": "off",
-    "wal_compression": "on",
+    "wal_compression": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",
     "logging_collector": "off",

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -214,10 +215,11 @@ def _controlled(where: Place, link: Callable[[], dict[str, Any]]) -> Generator[P
 @contextmanager
 def _services(settings: Settings) -> Generator[FastAPI]:
     """The application and its workers over one database and one in-process broker."""
+    from memoranda_api.app import create_app
+
     from memoranda.bus.broker import InProcessBroker
     from memoranda.bus.work import announce
     from memoranda.store.database import Database
-    from memoranda_api.app import create_app
 
     database = Database(settings.database, pool_size=settings.pool_size)
     database.open("gateway", "command", "ingest", "learner")
@@ -225,7 +227,7 @@ def _services(settings: Settings) -> Generator[FastAPI]:
         broker = InProcessBroker()
         with _workers(settings, database, broker):
             # the sweeper's role may announce the jobs of every lane
-            yield create_app(settings, database, announce=lambda ids: announce(database, "ingest", broker, ids))
+            yield create_app(settings, database, partial(announce, database, "ingest", broker))
     finally:
         database.close()
 
@@ -237,7 +239,11 @@ def _workers(settings: Settings, database: Database, broker: Broker) -> Generato
     from memoranda_ingest import worker as ingest
     from memoranda_learner import worker as learner
 
-    lanes: tuple[tuple[Lane, Role, Any], ...] = (("ingest", "ingest", ingest.handlers()), ("learn", "learner", learner.handlers()))
+    lanes: tuple[tuple[Lane, Role, Any], ...] = (
+        ("ingest", "ingest", ingest.handlers()),
+        ("index", "ingest", ingest.handlers()),
+        ("learn", "learner", learner.handlers()),
+    )
     workers: list[Worker] = []
     for lane, role, handlers in lanes:
         worker = Worker(database, role, broker, handlers, lease_seconds=settings.lease_seconds, timeout=STATEMENT_SECONDS)
@@ -275,7 +281,7 @@ def _serve(app: FastAPI, listening: socket.socket, postgres: Postgres, *, ready:
     finally:
         done.set()
     if not postgres.running:
-        raise Misconfigured("Postgres ended unexpectedly", mend="see postgres.log in the data folder, then start again: nothing acknowledged is lost")
+        raise Misconfigured("Postgres ended unexpectedly", mend="see postgres.log in the data folder, then start again")
     if not server.started:
         raise Misconfigured("the API did not start", mend="see memoranda.log in the data folder")
 

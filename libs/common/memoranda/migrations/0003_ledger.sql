@@ -557,8 +557,10 @@ begin
     into named from unnest(evidence.lexemes(banned.subject || ' ' || banned.predicate));
   with word_named as (
     select c.* from evidence.chunk c
-     where c.brain_id = new.brain_id and c.erased_at is null and case when named is null then true else exists (
-       select from evidence.chunk_lexeme x where x.chunk_id = c.id and x.lexemes @@ named) end
+     where c.brain_id = new.brain_id and c.erased_at is null
+       and (named is null or c.id in (select x.chunk_id from evidence.chunk_lexeme x where x.lexemes @@ named)
+            -- what is not indexed yet may say it too
+            or not exists (select from evidence.chunk_lexeme x where x.chunk_id = c.id))
   ), windows as (
     select array[n.id] as chunks, n.text as original from word_named n
     union all

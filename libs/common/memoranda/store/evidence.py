@@ -199,7 +199,6 @@ ADD_VERSION = """
 insert into evidence.version (id, brain_id, source_id, ordinal, last_event, line_count, digest, replaces, recorded_at)
 values (%(id)s, %(brain_id)s, %(source_id)s, %(ordinal)s, %(last_event)s, %(line_count)s, %(digest)s, %(replaces)s, clock_timestamp())
 """
-INDEX_CHUNKS = "select evidence.index_chunks(%(id)s)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +215,7 @@ class NewVersion:
 
 
 def add_version(connection: Connection, *, brain_id: UUID, version: NewVersion) -> None:
-    """Seals a version over its chunks, which must be there already, and indexes them.
+    """Seals a version over its chunks, which must be there already.
 
     Takes the brain's write lock until the commit. Raises Stale where another worker sealed the same ordinal.
     """
@@ -230,8 +229,16 @@ def add_version(connection: Connection, *, brain_id: UUID, version: NewVersion) 
         "digest": version.digest,
         "replaces": version.replaces,
     }
-    connection.execute(INDEX_CHUNKS, parameters)
     connection.execute(ADD_VERSION, parameters)
+
+
+INDEX_CHUNKS = "select evidence.index_chunks(%(id)s)"
+
+
+def index_chunks(connection: Connection, version_id: UUID) -> int:
+    """Puts the words of a version's chunks into the text index. Again, it adds nothing. How many were added."""
+    row = connection.execute(INDEX_CHUNKS, {"id": version_id}).fetchone()
+    return row[0] if row else 0
 
 
 ADD_CHUNK = """

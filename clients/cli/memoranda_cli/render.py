@@ -47,13 +47,13 @@ def section(console: Console, title: str, claims: Iterable[Claim]) -> None:
 
 def claim(console: Console, shown: Claim, *, lines: int = 3) -> None:
     """A claim, its standing, and the lines that it cites."""
-    console.print(Padding(headline(shown), (0, 0, 0, 2)))
-    console.print(Padding(Text(standing(shown), "dim"), (0, 0, 0, 4)))
+    console.print(Padding(headline(shown), (0, 0, 0, 2), expand=False))
+    console.print(Padding(Text(standing(shown), "dim"), (0, 0, 0, 4), expand=False))
     for support in shown["supports"][:lines]:
-        console.print(Padding(cited(support), (0, 0, 0, 4)))
+        console.print(Padding(cited(support), (0, 0, 0, 4), expand=False))
     more = len(shown["supports"]) - lines
     if more > 0:
-        console.print(Padding(Text(f"and {more} more", "dim"), (0, 0, 0, 4)))
+        console.print(Padding(Text(f"and {more} more", "dim"), (0, 0, 0, 4), expand=False))
 
 
 def headline(shown: Claim) -> Text:
@@ -106,7 +106,9 @@ def host_name(host: str) -> str:
 def evidence(console: Console, chunk: Evidence) -> None:
     """A raw chunk, each line with its author."""
     console.print(
-        Padding(Text(f"{source_name(chunk['source'])}, lines {chunk['first_line']} to {chunk['last_line']}", "dim"), (0, 0, 0, 2))
+        Padding(
+            Text(f"{source_name(chunk['source'])}, lines {chunk['first_line']} to {chunk['last_line']}", "dim"), (0, 0, 0, 2), expand=False
+        )
     )
     lines = chunk["text"].split("\n")
     table = Table.grid(padding=(0, 1))
@@ -117,7 +119,7 @@ def evidence(console: Console, chunk: Evidence) -> None:
         table.add_row(Text(role, AUTHORS.get(role, "")), Text(line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"))
     if len(lines) > EVIDENCE_LINES:
         table.add_row("", Text(f"{len(lines) - EVIDENCE_LINES} more lines", "dim"))
-    console.print(Padding(table, (0, 0, 1, 4)))
+    console.print(Padding(table, (0, 0, 1, 4), expand=False))
 
 
 def _author(chunk: Evidence, line: int) -> str:

@@ -229,7 +229,7 @@ def _line(stage: Stage, title: str, text: Text) -> None:
 def _indented(stage: Stage, what: Any) -> None:
     from rich.padding import Padding
 
-    stage.console.print(Padding(what, (0, 0, 0, 2)))
+    stage.console.print(Padding(what, (0, 0, 0, 2), expand=False))
 
 
 def _review(stage: Stage, claim: str, body: dict[str, str]) -> dict[str, Any]:

@@ -10,14 +10,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from memoranda_cli.wire import Claim, Coverage, Evidence, Recalled, Support
+from memoranda_cli.wire import Claim, Coverage, Evidence, Recalled, Source, Support
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 EXCERPT: Final = 240
 TITLE: Final = 32
-HOSTS: Final = {"claude_code": "Claude Code", "codex": "Codex", "memoranda": "a review or contribution"}
+HOSTS: Final = {"claude_code": "Claude Code", "codex": "Codex", "memoranda": "Memoranda"}
 EVIDENCE_LINES: Final = 8
 AUTHORS: Final = {"person": "green", "document": "cyan", "tool": "yellow", "assistant": "magenta"}
 
@@ -80,11 +80,11 @@ def cited(support: Support, *, brief: bool = False) -> Text:
     if support["withheld"] or support["excerpt"] is None:
         return Text(f"a line that is withheld: {support['withheld'] or 'not retained'}", "dim")
     words = " ".join(support["excerpt"].split())
-    words = words if len(words) <= EXCERPT else words[: EXCERPT - 1] + "…"
+    words = shortened(words, EXCERPT)
     author = (support["role"], AUTHORS.get(support["role"], ""))
     found = support.get("source")
     if brief:
-        host = host_name(found["host"]) if found else "memory"
+        host = _origin(found) if found else "memory"
         return Text.assemble(author, (f", {host} line {support['first_line']}: ", "dim"), f"“{words}”")
     said = f", {moment(support['said_at'])}" if support["said_at"] else ""
     where = f", {source_name(found)} line {support['first_line']}" if found else ""
@@ -95,7 +95,16 @@ def source_name(source: Mapping[str, Any]) -> str:
     """A short name of a source: its host and the beginning of its title."""
     host = host_name(str(source.get("host") or ""))
     title = str(source.get("title") or "")
-    return f"{host} “{title if len(title) <= TITLE else title[: TITLE - 1] + '…'}”" if title else host
+    return f"{host} “{shortened(title, TITLE)}”" if title else host
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters; where something was cut, it shows."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _origin(source: Source) -> str:
+    return source["kind"] if source["kind"] in ("review", "contribution") else host_name(source["host"])
 
 
 def host_name(host: str) -> str:
@@ -116,7 +125,7 @@ def evidence(console: Console, chunk: Evidence) -> None:
     table.add_column(overflow="fold")
     for place, line in enumerate(lines[:EVIDENCE_LINES]):
         role = _author(chunk, chunk["first_line"] + place)
-        table.add_row(Text(role, AUTHORS.get(role, "")), Text(line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"))
+        table.add_row(Text(role, AUTHORS.get(role, "")), Text(shortened(line, EXCERPT)))
     if len(lines) > EVIDENCE_LINES:
         table.add_row("", Text(f"{len(lines) - EVIDENCE_LINES} more lines", "dim"))
     console.print(Padding(table, (0, 0, 1, 4), expand=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from dataclasses import asdict
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from memoranda.errors import Busy, Misconfigured
 from memoranda_cli import target
 from memoranda_cli.errors import Failure, Unreachable
+from memoranda_up import place
 
 if TYPE_CHECKING:
     from memoranda_up.profile import Ready
@@ -121,13 +123,15 @@ def _print(ready: Ready) -> None:
         f"  MCP       {ready.mcp}",
         f"  token     {ready.token}",
         f"  sign in   {ready.sign_in}",
-        f"            {dim}once, within 15 minutes, as {ready.person}; '{name} sign-in' makes another{plain}",
+        f"            {dim}signs {ready.person} in, once, within 15 minutes{plain}",
         f"  data      {ready.data}",
         "",
         "Next, in another terminal:",
+        *([] if ready.data == place.of(None).top else [f"  export MEMORANDA_DATA={shlex.quote(str(ready.data))}"]),
         f"  {name} import            {dim}your Claude Code and Codex sessions{plain}",
         f'  {name} recall "…"        {dim}ask{plain}',
         f"  {name} mcp-config        {dim}let your agents ask{plain}",
+        f"  {name} sign-in           {dim}another sign-in link{plain}",
         "",
         f"{dim}ctrl-C stops it; the memory is kept.{plain}",
     ]

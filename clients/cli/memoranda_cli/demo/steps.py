@@ -171,11 +171,13 @@ def _import(stage: Stage, *folders: Path) -> importing.Summary:
 
     files = [(path, path.stat().st_size) for path in find(folders)]
     started = time.monotonic()
-    summary = importing.import_files(stage.agent, files, Wanted(), lambda _path, _step: None)
-    importing.wait(stage.agent, summary, seconds=PATIENCE, each=lambda: None)
+    with stage.console.status("reading, masking and sending") as status:
+        summary = importing.import_files(stage.agent, files, Wanted(), lambda _path, _step: None)
+        status.update("learning")
+        importing.wait(stage.agent, summary, seconds=PATIENCE, each=lambda: None)
     table = render.table("session", "title", ">events", ">secrets masked")
     for report in summary.files:
-        table.add_row(render.host_name(report.host), Text(report.title[:44]), str(report.new), str(report.masked.total()))
+        table.add_row(render.host_name(report.host), Text(render.shortened(report.title, 40)), str(report.new), str(report.masked.total()))
     _indented(stage, table)
     took = time.monotonic() - started
     stage.say(f"{summary.total(lambda report: report.new)} events, {summary.chunks} chunks, {_claims(summary)}, in {took:.1f} s")

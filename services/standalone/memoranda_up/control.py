@@ -26,7 +26,7 @@ class Control:
     """Answers requests until stopped: one JSON line in, one JSON line out, then the connection ends."""
 
     def __init__(self, place: Place, answers: Answers) -> None:
-        self._own_folder = None if _fits(place.control) else tempfile.TemporaryDirectory(prefix="memoranda-", dir="/tmp")  # noqa: S108  a short path
+        self._own_folder = None if _fits(place.control) else tempfile.TemporaryDirectory(prefix="memoranda-", dir="/tmp")
         self.path = place.control if self._own_folder is None else Path(self._own_folder.name) / "control.sock"
         self.path.unlink(missing_ok=True)
         self._server = socketserver.ThreadingUnixStreamServer(str(self.path), _handler(answers))

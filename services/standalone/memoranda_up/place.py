@@ -79,7 +79,8 @@ def read(place: Place) -> Credentials | None:
         return None
     except (OSError, ValueError, TypeError, AttributeError) as exc:
         raise Misconfigured(
-            f"{place.credentials} cannot be used: {type(exc).__name__}", mend="move it away and start 'memoranda up' again: it makes a new one"
+            f"{place.credentials} cannot be used: {type(exc).__name__}",
+            mend="move it away, and 'memoranda up' makes a new one",
         ) from exc
 
 

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import psycopg
@@ -108,7 +108,7 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def _first(connection: psycopg.Connection, statement: str, parameters: dict[str, object]) -> object:
+def _first(connection: psycopg.Connection, statement: str, parameters: dict[str, object]) -> Any:
     row = connection.execute(statement.encode(), parameters).fetchone()
     return row[0] if row else None
 

@@ -20,7 +20,7 @@ from memoranda.domain.evidence import EVERYWHERE, Role, Scope
 from memoranda.domain.job import Lane
 from memoranda.store.database import Database as Connections
 from memoranda_api.acting import Commands, Credential
-from memoranda_api.capture import CapturedEvent, CapturedSource, capture
+from memoranda_api.capture import CapturedSource, capture
 from memoranda_api.contribute import Contribution, contribute
 from memoranda_api.review import Decision, Resolution, resolve, review
 from memoranda_ingest import worker as ingest
@@ -46,6 +46,19 @@ class Doorbell:
 
     def stop(self) -> None:
         """Nothing runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """An event as a client sends it."""
+
+    key: str
+    parent_key: str | None
+    role: Role
+    kind: str
+    said_at: datetime | None
+    text: str
+    abandoned: bool = False
 
 
 def digest(secret: str) -> bytes:
@@ -100,7 +113,7 @@ class World:
         """Captures a session of (role, text) events and runs what follows from it."""
         said = [("person", lines)] if isinstance(lines, str) else list(lines)
         events = [
-            CapturedEvent(
+            Sent(
                 key=keys[place] if keys else f"{session}/{place}",
                 parent_key=None,
                 role=role,  # pyright: ignore[reportArgumentType]

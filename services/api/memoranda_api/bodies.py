@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import orjson
 from fastapi import Request, Response
@@ -12,17 +12,38 @@ from fastapi.routing import APIRoute
 
 
 class JsonRequest(Request):
-    """A request whose JSON may hold lone surrogates (they become U+FFFD later) and may not hold NaN, Infinity or bottomless nesting."""
+    """A request whose JSON may hold lone surrogates and NUL (they become U+FFFD), and neither NaN nor bottomless nesting."""
 
     async def json(self) -> Any:
         """The body. Raises JSONDecodeError for what is not JSON."""
         body = await self.body()
         try:
-            return orjson.loads(body)
+            value = orjson.loads(body)
         except orjson.JSONDecodeError:
             if b"\\ud" not in body and b"\\uD" not in body:
                 raise
-            return _lenient(body)
+            return scrubbed(_lenient(body))
+        return scrubbed(value) if b"\\u0000" in body else value
+
+
+def scrubbed(value: Any) -> Any:
+    """The value with text that Postgres can hold: NUL and lone surrogates become U+FFFD."""
+    if isinstance(value, str):
+        return _scrubbed(value)
+    if isinstance(value, list):
+        return [scrubbed(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {_scrubbed(str(name)): scrubbed(item) for name, item in cast("dict[Any, Any]", value).items()}
+    return value
+
+
+def _scrubbed(text: str) -> str:
+    text = text.replace("\x00", "\ufffd")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _lenient(body: bytes) -> Any:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from memoranda.domain.evidence import Role, Scope, SourceKind
 from memoranda.errors import Erased, Forbidden
@@ -32,17 +32,23 @@ class CapturedSource:
     branch: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapturedEvent:
+class CapturedEvent(Protocol):
     """One event as a client sends it."""
 
-    key: str
-    parent_key: str | None
-    role: Role
-    kind: str
-    said_at: datetime | None
-    text: str
-    abandoned: bool = False
+    @property
+    def key(self) -> str: ...
+    @property
+    def parent_key(self) -> str | None: ...
+    @property
+    def role(self) -> Role: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def said_at(self) -> datetime | None: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def abandoned(self) -> bool: ...
 
 
 def capture(acting: Acting, source: CapturedSource, events: Sequence[CapturedEvent], *, last: bool) -> dict[str, Any]:
@@ -93,7 +99,8 @@ def capture(acting: Acting, source: CapturedSource, events: Sequence[CapturedEve
 
 def _row(host: str, event: CapturedEvent, masked: Counter[str]) -> evidence.NewEvent:
     clean = mask(event.text)
-    masked.update(clean.counts)
+    if clean.counts:
+        masked.update(clean.counts)
     return evidence.NewEvent(
         key=_key(host, event.key),
         parent_key=_key(host, event.parent_key) if event.parent_key else None,

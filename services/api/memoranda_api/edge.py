@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +18,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN_PATHS = ("/v1/health/", "/v1/sign-in", "/sign-in", "/openapi.json", "/favicon.ico")
+HEALTH = "/v1/health/"
+OPEN_PATHS = (HEALTH, "/v1/sign-in", "/sign-in", "/openapi.json", "/favicon.ico")
 POLICY = (
     b"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; "
     b"frame-ancestors 'none'; base-uri 'none'"
@@ -32,7 +34,7 @@ SECURITY_HEADERS = (
 
 
 class TooLarge(Exception):
-    """Raised to the application when a body goes past the limit."""
+    """Raised to the application when a body goes past the limit. Whatever it makes of that, the answer is 413."""
 
 
 class Edge:
@@ -49,24 +51,24 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        refused = self._refused(scope, headers)
+        refused = self._refused(scope, Headers(scope=scope))
         if refused is not None:
-            await refused(scope, receive, send)  # pyright: ignore[reportArgumentType]
+            await refused(scope, receive, _secured(send))  # pyright: ignore[reportArgumentType]
             return
-        await self._limited(scope, receive, send)
+        await self._limited(scope, receive, _secured(send))
 
     def _refused(self, scope: Scope, headers: Headers) -> Any | None:
-        if not self._is_known(headers.get("host", "")):
+        path = scope["path"]
+        # a probe knows the address of a pod and not its name; health says nothing that a page could want
+        if not path.startswith(HEALTH) and not self._is_known(headers.get("host", "")):
             mend = "add it to MEMORANDA_ALLOWED_HOSTS"
             return failures.problem(421, "unknown_host", "this server does not answer under that name", mend=mend)
         origin = headers.get("origin")
-        if origin is not None and not self._is_known(urlsplit(origin).netloc):
+        if origin is not None and not self._is_known(_netloc(origin)):
             mend = "add its host to MEMORANDA_ALLOWED_HOSTS"
             return failures.problem(403, "foreign_origin", "requests from that origin are not taken", mend=mend)
         if headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             return failures.problem(415, "unsupported_media_type", "compressed bodies are not taken", mend="send the body as it is")
-        path = scope["path"]
         open_path = any(path.startswith(prefix) for prefix in OPEN_PATHS)
         if not open_path and "authorization" not in headers and f"{COOKIE}=" not in headers.get("cookie", ""):
             return failures.problem(401, "not_signed_in", "this needs a credential", mend="send 'Authorization: Bearer mem_…', or sign in")
@@ -87,26 +89,44 @@ class Edge:
     async def _limited(self, scope: Scope, receive: Receive, send: Send) -> None:
         came = 0
         started = False
+        over = False
 
         async def counted() -> Message:
-            nonlocal came
+            nonlocal came, over
             message = await receive()
             if message["type"] == "http.request":
                 came += len(message.get("body", b""))
                 if came > self._limit:
+                    over = True
                     raise TooLarge
             return message
 
-        async def secured(message: Message) -> None:
+        async def answered(message: Message) -> None:
             nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                present = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(pair for pair in SECURITY_HEADERS if pair[0] not in present)]
+            # the framework takes the failed reading for a malformed body: that answer is not sent
+            if over and not started:
+                return
+            started = True
             await send(message)
 
-        try:
-            await self._app(scope, counted, secured)
-        except TooLarge:
-            if not started:
-                await self._too_large()(scope, receive, send)
+        with suppress(TooLarge):
+            await self._app(scope, counted, answered)
+        if over and not started:
+            await self._too_large()(scope, receive, send)
+
+
+def _secured(send: Send) -> Send:
+    async def secured(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in SECURITY_HEADERS if pair[0] not in present)]
+        await send(message)
+
+    return secured
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""

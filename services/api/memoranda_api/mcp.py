@@ -21,6 +21,7 @@ from memoranda.errors import MemorandaError, NotFound, NotSignedIn
 from memoranda.store import access, lens
 from memoranda_api import auth, failures
 from memoranda_api.acting import Acting, Credential
+from memoranda_api.bodies import scrubbed
 from memoranda_api.contribute import contribute, flag, retract, revise
 from memoranda_api.gateway import Gateway
 from memoranda_api.recall import NOTE, defused
@@ -166,7 +167,7 @@ class Mcp:
         if run is None:
             return _failed(f"there is no tool '{params.name}'; there are {', '.join(_RUN)}")
         try:
-            return await anyio.to_thread.run_sync(run, call, params.arguments or {})
+            return await anyio.to_thread.run_sync(run, call, scrubbed(params.arguments or {}))
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(step) for step in first["loc"]) or "arguments"

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from memoranda.domain.evidence import Scope
 
 Mode = Literal["accepted", "operational", "investigation", "history"]
-LATEST = 9998
-
-
-def scrub(text: object) -> object:
-    """Text that Postgres can hold: NUL and lone surrogates become U+FFFD."""
-    if not isinstance(text, str):
-        return text
-    if "\x00" in text:
-        text = text.replace("\x00", "\ufffd")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def _in_range(moment: datetime) -> datetime:
-    if moment.year > LATEST:
-        raise ValueError(f"the year must be at most {LATEST}")
-    return moment
+LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+"""Later times leave no room for arithmetic with time zones."""
 
 
 def _not_blank(text: str) -> str:
@@ -39,12 +21,11 @@ def _not_blank(text: str) -> str:
     return text
 
 
-Text = Annotated[str, BeforeValidator(scrub)]
-Moment = Annotated[AwareDatetime, AfterValidator(_in_range)]
-Name = Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=500), AfterValidator(_not_blank)]
-Reason = Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=2000), AfterValidator(_not_blank)]
-Value = Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=8000), AfterValidator(_not_blank)]
-Sentence = Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=10_000), AfterValidator(_not_blank)]
+Moment = Annotated[AwareDatetime, Field(lt=LATEST)]
+Name = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_not_blank)]
+Reason = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_not_blank)]
+Value = Annotated[str, Field(min_length=1, max_length=8000), AfterValidator(_not_blank)]
+Sentence = Annotated[str, Field(min_length=1, max_length=10_000), AfterValidator(_not_blank)]
 
 
 class Wire(BaseModel):
@@ -112,7 +93,7 @@ class NewBrain(Wire):
     """A brain to make. Under the policy ``review`` nothing is accepted without a person."""
 
     slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
-    name: Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=200)]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
     policy: Literal["review", "literal", "person_stated", "autonomous"] = "review"
 
 
@@ -144,10 +125,10 @@ class Me(Answer):
 class NewToken(Wire):
     """A token to give an agent."""
 
-    agent: Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=200)]
+    agent: Annotated[str, Field(min_length=1, max_length=200)]
     role: Literal["reader", "writer"] = "writer"
     reads_history: bool = False
-    label: Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=200)] = "token"
+    label: Annotated[str, Field(min_length=1, max_length=200)] = "token"
     expires_at: Moment | None = None
 
 
@@ -181,25 +162,25 @@ class Tokens(Answer):
 class SourceIn(Wire):
     """What a capture comes from. ``external_id`` names it within its host and never changes."""
 
-    host: Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=100)]
-    external_id: Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=500)]
+    host: Annotated[str, Field(min_length=1, max_length=100)]
+    external_id: Annotated[str, Field(min_length=1, max_length=500)]
     kind: Literal["session", "document"] = "session"
-    title: Annotated[str, BeforeValidator(scrub), Field(max_length=2000)] = ""
+    title: Annotated[str, Field(max_length=2000)] = ""
     repositories: list[Name] = Field(default=[], max_length=50)
     areas: list[Name] = Field(default=[], max_length=50)
     environments: list[Name] = Field(default=[], max_length=50)
-    branch: Annotated[str, BeforeValidator(scrub), Field(max_length=500)] | None = None
+    branch: Annotated[str, Field(max_length=500)] | None = None
 
 
 class EventIn(Wire):
     """One thing that one author said or did, in the order of the list."""
 
-    key: Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=500)]
-    parent_key: Annotated[str, BeforeValidator(scrub), Field(max_length=500)] | None = None
+    key: Annotated[str, Field(min_length=1, max_length=500)]
+    parent_key: Annotated[str, Field(max_length=500)] | None = None
     role: Literal["person", "assistant", "tool", "document", "memoranda"]
     kind: Literal["prompt", "reply", "tool_call", "tool_result", "summary", "notice", "document"]
     said_at: Moment | None = None
-    text: Annotated[str, BeforeValidator(scrub), Field(max_length=2_000_000)]
+    text: Annotated[str, Field(max_length=2_000_000)]
     abandoned: bool = False
 
 
@@ -294,11 +275,11 @@ class _Stated(Wire):
     scope: ScopeIn = ScopeIn()
     valid_from: Moment | None = None
     valid_to: Moment | None = None
-    evidence: Annotated[str, BeforeValidator(scrub), Field(max_length=20_000)] | None = None
+    evidence: Annotated[str, Field(max_length=20_000)] | None = None
     supports: list[SupportIn] = Field(default=[], max_length=20)
     operational: Literal["declared", "implemented", "deployed", "verified"] = "declared"
     observed_at: Moment | None = None
-    outcome: Annotated[str, BeforeValidator(scrub), Field(max_length=2000)] | None = None
+    outcome: Annotated[str, Field(max_length=2000)] | None = None
 
 
 class ClaimIn(_Stated):
@@ -481,7 +462,7 @@ class History(Answer):
 class RecallIn(Wire):
     """A question."""
 
-    question: Annotated[str, BeforeValidator(scrub), Field(min_length=1, max_length=2000), AfterValidator(_not_blank)]
+    question: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_not_blank)]
     mode: Mode = "accepted"
     fact_time: Moment | None = None
     knowledge_time: Moment | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memoranda.domain.evidence import Scope
 from memoranda_api.acting import Acting
-from memoranda_api.capture import CapturedEvent, CapturedSource, capture
+from memoranda_api.capture import CapturedSource, capture
 from memoranda_api.gateway import TheCommand
 from memoranda_api.routers import WRITE, problems, router
 from memoranda_api.wire import Captured, CaptureIn
@@ -24,21 +24,9 @@ def post_capture(brain: str, body: CaptureIn, command: TheCommand) -> dict[str, 
     source = CapturedSource(
         host=given.host, external_id=given.external_id, kind=given.kind, title=given.title, scope=scope, branch=given.branch
     )
-    events = [
-        CapturedEvent(
-            key=event.key,
-            parent_key=event.parent_key,
-            role=event.role,
-            kind=event.kind,
-            said_at=event.said_at,
-            text=event.text,
-            abandoned=event.abandoned,
-        )
-        for event in body.events
-    ]
 
     def work(acting: Acting) -> dict[str, object]:
-        return capture(acting, source, events, last=body.last)
+        return capture(acting, source, body.events, last=body.last)
 
     payload = body.model_dump_json().encode() if command.key is not None else b""
     return command.run(brain, "capture", payload, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, cast
@@ -17,13 +18,22 @@ class JsonRequest(Request):
     async def json(self) -> Any:
         """The body. Raises JSONDecodeError for what is not JSON."""
         body = await self.body()
+        if "idempotency-key" in self.headers:
+            self.scope["memoranda.body"] = hashlib.sha256(body).digest()
         try:
-            value = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            if b"\\ud" not in body and b"\\uD" not in body:
-                raise
-            return scrubbed(_lenient(body))
-        return scrubbed(value) if b"\\u0000" in body else value
+            return _read(body)
+        except RecursionError as error:
+            raise json.JSONDecodeError("nested too deeply", "", 0) from error
+
+
+def _read(body: bytes) -> Any:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        if b"\\ud" not in body and b"\\uD" not in body:
+            raise
+        return scrubbed(_lenient(body))
+    return scrubbed(value) if b"\\u0000" in body else value
 
 
 def scrubbed(value: Any) -> Any:
@@ -49,7 +59,7 @@ def _scrubbed(text: str) -> str:
 def _lenient(body: bytes) -> Any:
     try:
         return json.loads(body, parse_constant=_refuse)
-    except (RecursionError, ValueError) as error:
+    except ValueError as error:
         raise json.JSONDecodeError("not JSON", "", 0) from error
 
 

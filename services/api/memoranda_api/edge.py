@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Final
 
+import anyio
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 
-from memoranda_api import failures
-from memoranda_api.auth import COOKIE
+from memoranda.errors import NotSignedIn
+from memoranda_api import auth, failures
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -19,7 +21,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HEALTH = "/v1/health/"
-OPEN_PATHS = (HEALTH, "/v1/sign-in", "/sign-in", "/openapi.json", "/favicon.ico")
+OPEN_PATHS = ("/v1/sign-in", "/sign-in", "/openapi.json", "/favicon.ico")
 POLICY = (
     b"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; "
     b"frame-ancestors 'none'; base-uri 'none'"
@@ -31,6 +33,14 @@ SECURITY_HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", POLICY),
 )
+# bytes: a sign-in is some 100, and whoever sends it has proven nothing yet
+OPEN_LIMIT: Final = 16 * 1024
+# What a sender that was refused may still send before the connection is closed: closed at once, it is often reset, and the
+# answer is lost with it. Seconds and bytes.
+LINGER_SECONDS: Final = 1.0
+LINGER_BYTES: Final = 4 * 1024 * 1024
+_HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://(?P<host>[^/@?#]+)")
 
 
 class TooLarge(Exception):
@@ -51,42 +61,46 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refused = self._refused(scope, Headers(scope=scope))
+        headers = Headers(scope=scope)
+        limit = min(self._limit, OPEN_LIMIT) if _is_open(scope["path"]) else self._limit
+        refused = self._refused(scope, headers, limit)
         if refused is not None:
-            await refused(scope, receive, _secured(send))  # pyright: ignore[reportArgumentType]
+            await _refuse(refused, scope, receive, _secured(send), unread=_has_body(headers))
             return
-        await self._limited(scope, receive, _secured(send))
+        await self._limited(scope, receive, _secured(send), limit)
 
-    def _refused(self, scope: Scope, headers: Headers) -> Any | None:
+    def _refused(self, scope: Scope, headers: Headers, limit: int) -> Any | None:
         path = scope["path"]
         # a probe knows the address of a pod and not its name; health says nothing that a page could want
         if not path.startswith(HEALTH) and not self._is_known(headers.get("host", "")):
             mend = "add it to MEMORANDA_ALLOWED_HOSTS"
             return failures.problem(421, "unknown_host", "this server does not answer under that name", mend=mend)
         origin = headers.get("origin")
-        if origin is not None and not self._is_known(_netloc(origin)):
+        if origin is not None and not self._is_known(_host_of(origin)):
             mend = "add its host to MEMORANDA_ALLOWED_HOSTS"
             return failures.problem(403, "foreign_origin", "requests from that origin are not taken", mend=mend)
+        if not _is_open(path):
+            try:
+                auth.credential(HTTPConnection(scope))
+            except NotSignedIn as error:
+                return failures.of(error)
+        if "\x00" in path:
+            return failures.problem(404, "not_found", failures.TITLES[404])
         if headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             return failures.problem(415, "unsupported_media_type", "compressed bodies are not taken", mend="send the body as it is")
-        open_path = any(path.startswith(prefix) for prefix in OPEN_PATHS)
-        if not open_path and "authorization" not in headers and f"{COOKIE}=" not in headers.get("cookie", ""):
-            return failures.problem(401, "not_signed_in", "this needs a credential", mend="send 'Authorization: Bearer mem_…', or sign in")
         length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > self._limit:
-            return self._too_large()
+        # a number of more digits than this is larger than any limit, and longer ones are not even read
+        if length.isdecimal() and (len(length) > 18 or int(length) > limit):
+            return _too_large(limit)
         return None
 
     def _is_known(self, host: str) -> bool:
+        """Whether a host is one of ours: as it stands, or without its port."""
         name = host.lower()
-        bare = name.rsplit(":", 1)[0] if not name.endswith("]") else name
-        return "*" in self._hosts or name in self._hosts or bare in self._hosts
+        match = _HOST.fullmatch(name)
+        return match is not None and ("*" in self._hosts or name in self._hosts or match["name"] in self._hosts)
 
-    def _too_large(self) -> Any:
-        mend = f"send at most {self._limit} bytes at once"
-        return failures.problem(413, "too_large", f"the body is larger than {self._limit} bytes", mend=mend)
-
-    async def _limited(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _limited(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
         came = 0
         started = False
         over = False
@@ -96,7 +110,7 @@ class Edge:
             message = await receive()
             if message["type"] == "http.request":
                 came += len(message.get("body", b""))
-                if came > self._limit:
+                if came > limit:
                     over = True
                     raise TooLarge
             return message
@@ -109,10 +123,47 @@ class Edge:
             started = True
             await send(message)
 
-        with suppress(TooLarge):
-            await self._app(scope, counted, answered)
+        try:
+            with suppress(TooLarge):
+                await self._app(scope, counted, answered)
+        except Exception as error:  # the outermost loop of a request
+            if started:
+                raise
+            if not over:
+                await failures.incident(error)(scope, receive, send)  # pyright: ignore[reportArgumentType]
         if over and not started:
-            await self._too_large()(scope, receive, send)
+            await _refuse(_too_large(limit), scope, receive, send, unread=True)
+
+
+def _is_open(path: str) -> bool:
+    return path.startswith(HEALTH) or path in OPEN_PATHS
+
+
+def _too_large(limit: int) -> Any:
+    mend = f"send at most {limit} bytes at once"
+    return failures.problem(413, "too_large", f"the body is larger than {limit} bytes", mend=mend)
+
+
+def _has_body(headers: Headers) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+async def _refuse(answer: Any, scope: Scope, receive: Receive, send: Send, *, unread: bool) -> None:
+    """Answers, and where a body is still coming, closes the connection after it instead of reading all of it."""
+    if not unread:
+        await answer(scope, receive, send)
+        return
+    headers = [*answer.raw_headers, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+    left = LINGER_BYTES
+    with anyio.move_on_after(LINGER_SECONDS):
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if message["type"] != "http.request" or not message.get("more_body", False):
+                break
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _secured(send: Send) -> Send:
@@ -125,8 +176,6 @@ def _secured(send: Send) -> Send:
     return secured
 
 
-def _netloc(origin: str) -> str:
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        return ""
+def _host_of(origin: str) -> str:
+    match = _ORIGIN.fullmatch(origin.lower())
+    return match["host"] if match else ""

@@ -98,43 +98,51 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(errors.MemorandaError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unexpected)
 
 
 def _ours(request: Request, error: Exception) -> JSONResponse:
     del request
     assert isinstance(error, errors.MemorandaError)
-    return of(error) if type(error) is not errors.MemorandaError else _incident(error)
+    return of(error) if type(error) is not errors.MemorandaError else incident(error)
 
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:
     del request
     assert isinstance(error, RequestValidationError)
     first: dict[str, Any] = dict(error.errors()[0]) if error.errors() else {}
-    place = [str(step) for step in first.get("loc", ()) if step not in ("body", "query", "path", "header")]
-    field = ".".join(place) or "body"
-    message = str(first.get("msg", "it cannot be read"))
-    if first.get("type") == "json_invalid":
-        field, message = "body", "this is not JSON"
-    elif first.get("type") == "extra_forbidden":
-        message = "there is no such field"
-    return problem(422, "invalid", f"{field}: {message}", field=field, mend="see /openapi.json for what is taken")
+    # the first step says which part of the request it is
+    part, *steps = [str(step) for step in first.get("loc", ())] or ["body"]
+    field = shown(".".join(steps)) or part
+    message, mend = str(first.get("msg", "it cannot be read")), "see /openapi.json for what is taken"
+    match first.get("type"):
+        case "json_invalid":
+            field, message = "body", "this is not JSON"
+        case "extra_forbidden":
+            message = "there is no such field"
+        case "model_attributes_type" | "model_type" if field == "body":
+            message, mend = "a JSON object is needed here", "send one, with Content-Type: application/json"
+        case _:
+            pass
+    return problem(422, "invalid", f"{field}: {message}", field=field, mend=mend)
+
+
+def shown(name: str) -> str:
+    """A name that the caller made up, fit to be shown to it: short, and text."""
+    return name[:200].encode("utf-8", "replace").decode()
 
 
 def _http(request: Request, error: Exception) -> JSONResponse:
     del request
     assert isinstance(error, HTTPException)
     codes = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
-    return problem(error.status_code, codes.get(error.status_code, "refused"), TITLES.get(error.status_code, "Refused"))
+    answer = problem(error.status_code, codes.get(error.status_code, "refused"), TITLES.get(error.status_code, "Refused"))
+    answer.headers.update(error.headers or {})
+    return answer
 
 
-def _unexpected(request: Request, error: Exception) -> JSONResponse:
-    del request
-    return _incident(error)
-
-
-def _incident(error: Exception) -> JSONResponse:
-    incident = secrets.token_hex(6)
-    log.error("unexpected error", exc_info=error, extra={"fields": {"incident": incident}})
+def incident(error: Exception) -> JSONResponse:
+    """The answer to what nobody foresaw: a number to look for in the log, and nothing else."""
+    number = secrets.token_hex(6)
+    log.error("unexpected error", exc_info=error, extra={"fields": {"incident": number}})
     detail = "something went wrong here; nothing about it is shown"
-    return problem(500, "internal", detail, mend="look for the incident in the log", unknown=True, retry=True, incident=incident)
+    return problem(500, "internal", detail, mend="look for the incident in the log", unknown=True, retry=True, incident=number)

@@ -11,8 +11,8 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from memoranda.domain.evidence import Scope
 
 Mode = Literal["accepted", "operational", "investigation", "history"]
-LATEST = datetime(9999, 1, 1, tzinfo=UTC)
-"""Later times leave no room for arithmetic with time zones."""
+EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+"""Times beyond leave no room for arithmetic with time zones: in UTC they may lie where Python has no years."""
 
 
 def _not_blank(text: str) -> str:
@@ -21,7 +21,7 @@ def _not_blank(text: str) -> str:
     return text
 
 
-Moment = Annotated[AwareDatetime, Field(lt=LATEST)]
+Moment = Annotated[AwareDatetime, Field(ge=EARLIEST, lt=LATEST)]
 Name = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_not_blank)]
 Reason = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_not_blank)]
 Value = Annotated[str, Field(min_length=1, max_length=8000), AfterValidator(_not_blank)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Request
 
+from memoranda.errors import NotFound
 from memoranda_api.bodies import JsonRoute
 from memoranda_api.wire import Problem
 
@@ -18,10 +20,18 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem, "content": {"application/problem+json": {}}} for status in statuses}
 
 
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 READ = problems(*_READ)
 WRITE = problems(*_WRITE)
 
 
 def router(tag: str, prefix: str = "/v1/brains/{brain}") -> APIRouter:
     """A router for one resource."""
-    return APIRouter(prefix=prefix, tags=[tag], route_class=JsonRoute)
+    return APIRouter(prefix=prefix, tags=[tag], route_class=JsonRoute, dependencies=[Depends(_named)])
+
+
+def _named(request: Request) -> None:
+    """Refuses a brain's name that none can have, before it reaches the store: it may hold what Postgres cannot take."""
+    brain = request.path_params.get("brain")
+    if brain is not None and not _SLUG.fullmatch(brain):
+        raise NotFound("there is no such brain", mend="list your brains with GET /v1/brains")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fastapi import Request
+
 from memoranda.domain.evidence import Scope
 from memoranda_api.acting import Acting
 from memoranda_api.capture import CapturedSource, capture
@@ -13,7 +15,7 @@ routes = router("captures")
 
 
 @routes.post("/captures", response_model=Captured, status_code=202, operation_id="capture", responses=WRITE | problems(410))
-def post_capture(brain: str, body: CaptureIn, command: TheCommand) -> dict[str, object]:
+def post_capture(brain: str, body: CaptureIn, command: TheCommand, request: Request) -> dict[str, object]:
     """Stores what is new of a batch. Acknowledged means stored: what follows happens in its own time, and is found under progress.
 
     An event whose key is known with the same content is a duplicate; with other content it is reported in ``differing`` and not
@@ -28,5 +30,5 @@ def post_capture(brain: str, body: CaptureIn, command: TheCommand) -> dict[str, 
     def work(acting: Acting) -> dict[str, object]:
         return capture(acting, source, body.events, last=body.last)
 
-    payload = body.model_dump_json().encode() if command.key is not None else b""
-    return command.run(brain, "capture", payload, work)
+    # megabytes: the key is bound to the digest of the body as it came
+    return command.run(brain, "capture", request.scope.get("memoranda.body", b""), work)

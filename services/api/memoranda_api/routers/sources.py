@@ -11,6 +11,7 @@ from fastapi import Query
 from memoranda.errors import NotFound
 from memoranda.store import ledger, lens
 from memoranda_api.acting import Acting
+from memoranda_api.bodies import scrubbed
 from memoranda_api.gateway import TheCommand, TheCredential, TheGateway
 from memoranda_api.routers import READ, WRITE, router
 from memoranda_api.showing import after, page_mark
@@ -82,9 +83,11 @@ def erase_source(
 ) -> dict[str, object]:
     """Erases a source's text, and the claims that nothing else supports. It cannot be undone, and it is not taken in again."""
 
+    why = scrubbed(reason)
+
     def work(acting: Acting) -> dict[str, object]:
         acting.need_person()
-        number = ledger.erase_source(acting.connection, source, reason=reason)
+        number = ledger.erase_source(acting.connection, source, reason=why)
         if number < 0:
             raise NotFound("there is no such source in this brain", mend="list the sources")
         return {"erased_revisions": number, "source_id": str(source)}

@@ -1,0 +1,1 @@
+"""Measurements with limits: ``python -m bench`` prints a table and writes bench.json."""

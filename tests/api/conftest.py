@@ -10,13 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from httpx import Response
+from httpx2 import Response
+from psycopg.rows import TupleRow
 from starlette.testclient import TestClient
 
 from memoranda.settings import Settings
+from tests.databases import Server
 from tests.world import World
 
 HOST = "127.0.0.1:7411"
@@ -99,6 +102,11 @@ def problem(response: Response, status: int, code: str) -> dict[str, Any]:
     assert document["type"]
     assert document["title"]
     return document
+
+
+def server_connection(server: Server) -> psycopg.Connection[TupleRow]:
+    """An administrator's connection to the server, outside the test's database."""
+    return psycopg.connect(server.dsn(server.admin, "postgres"), autocommit=True)
 
 
 def make_app(world: World, **more: Any) -> FastAPI:

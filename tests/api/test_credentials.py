@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -48,13 +49,14 @@ def test_an_unknown_brain_and_one_without_rights_look_alike(api: Api, path: str)
     problem(foreign, 404, UNKNOWN_BRAIN)
 
 
-WRITES = (
+NO_EVENTS: dict[str, Any] = {"source": {"host": "h", "external_id": "e"}, "events": []}
+WRITES: tuple[tuple[str, dict[str, Any] | None], ...] = (
     ("claims", {"subject": "a", "predicate": "b", "value": "c"}),
     (f"claims/{NOBODYS}/retract", {"reason": "why"}),
     (f"claims/{NOBODYS}/flag", {"reason": "why"}),
     (f"claims/{NOBODYS}/review", {"action": "accept", "reason": "why"}),
     (f"conflicts/{NOBODYS}/resolution", {"how": "keep_both", "reason": "why"}),
-    ("captures", {"source": {"host": "h", "external_id": "e"}, "events": []}),
+    ("captures", NO_EVENTS),
     ("tokens", {"agent": "bot"}),
     ("recall", {"question": "what?"}),
     (f"jobs/{NOBODYS}/requeue", None),
@@ -164,7 +166,7 @@ def test_a_reader_reads_and_writes_nothing(api: Api) -> None:
     assert api.ask("POST", "recall", by="reader", json={"question": "what?"}).status_code == 200
     for path, body in (
         ("claims", {"subject": "a", "predicate": "b", "value": "c"}),
-        ("captures", {"source": {"host": "h", "external_id": "e"}, "events": []}),
+        ("captures", NO_EVENTS),
         (f"claims/{NOBODYS}/flag", {"reason": "why"}),
     ):
         problem(api.ask("POST", path, by="reader", json=body), 403, "role_too_low")

@@ -84,8 +84,6 @@ class Edge:
                 auth.credential(HTTPConnection(scope))
             except NotSignedIn as error:
                 return failures.of(error)
-        if "\x00" in path:
-            return failures.problem(404, "not_found", failures.TITLES[404])
         if headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             return failures.problem(415, "unsupported_media_type", "compressed bodies are not taken", mend="send the body as it is")
         length = headers.get("content-length", "")

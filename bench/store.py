@@ -165,7 +165,7 @@ def fill_chunks(store: Store, words: Words, chunks: int) -> None:
                  select c.brain_id, c.source_id, c.version_id, t.place, t.place, t.place, t.original, array[t.place], '{tool}', '{null}', ''
                    from texts t, evidence.chunk c where c.id = %s returning id, brain_id, text)
                insert into evidence.chunk_lexeme (chunk_id, brain_id, lexemes)
-               select id, brain_id, array_to_tsvector(array[evidence.brain_lexeme(brain_id)]) || evidence.lexemes(text) from added""",
+               select id, brain_id, array_to_tsvector(array[evidence.brain_lexeme(brain_id)]) || evidence.split_lexemes(text) from added""",
             [model],
         )
         admin.execute("drop table texts")

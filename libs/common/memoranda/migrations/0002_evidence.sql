@@ -110,14 +110,20 @@ create function evidence.value_grams(original text) returns text[] language sql 
   )
   select coalesce(array_agg(distinct evidence.value_key(gram)), '{}') from grams where length(gram) <= 200 $$;
 
--- The lexemes of a text: stemmed prose, identifiers whole and split, accents folded.
+-- The lexemes of a text: stemmed prose, identifiers split, accents folded; a statement's identifiers are kept whole too. Positions
+-- are left out: ranking does not use them, and they are most of a lexeme list's size.
 create function evidence.searchable(original text) returns text language sql immutable parallel safe as $$
   select case when octet_length(original) = length(original) then original
               else regexp_replace(normalize(original, nfkd), '[\u0300-\u036f]', '', 'g') end $$;
 
 create function evidence.lexemes(original text) returns tsvector language sql immutable parallel safe as $$
-  select to_tsvector('pg_catalog.english', s.txt)
-      || to_tsvector('pg_catalog.english', regexp_replace(s.txt, '([a-z0-9])([A-Z])|[_./:@-]', '\1 \2', 'g'))
+  select strip(to_tsvector('pg_catalog.english', s.txt)
+      || to_tsvector('pg_catalog.english', regexp_replace(s.txt, '([a-z0-9])([A-Z])|[_./:@-]', '\1 \2', 'g')))
+    from (select evidence.searchable(original) as txt) s $$;
+
+-- The same in one pass, for long texts: parsing is what costs.
+create function evidence.split_lexemes(original text) returns tsvector language sql immutable parallel safe as $$
+  select strip(to_tsvector('pg_catalog.english', regexp_replace(s.txt, '([a-z0-9])([A-Z])|[_/:@-]|\.(?=[A-Za-z])', '\1 \2', 'g')))
     from (select evidence.searchable(original) as txt) s $$;
 
 create function evidence.scopes_meet(a_repositories text[], a_areas text[], a_environments text[],
@@ -242,7 +248,7 @@ create function evidence.quoted(lexeme text) returns text language sql immutable
 create function evidence.index_chunks(version uuid) returns bigint language sql volatile security definer set search_path = pg_catalog as $$
   with added as (
     insert into evidence.chunk_lexeme (chunk_id, brain_id, lexemes)
-    select c.id, c.brain_id, array_to_tsvector(array[evidence.brain_lexeme(c.brain_id)]) || evidence.lexemes(c.text)
+    select c.id, c.brain_id, array_to_tsvector(array[evidence.brain_lexeme(c.brain_id)]) || evidence.split_lexemes(c.text)
       from evidence.chunk c where c.version_id = version and c.erased_at is null and c.run_roles <> array_fill('memoranda'::text, array[cardinality(c.run_roles)])
     on conflict do nothing returning 1)
   select count(*) from added $$;

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 import stat
+import tempfile
 import time
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from memoranda_cli import client
 from memoranda_cli.errors import Problem
-from tests.standalone.profiles import EXAMPLES, cli, started
+from tests.standalone.profiles import EXAMPLES, Profile, cli, started
 
 SESSION = EXAMPLES / "claude-code"
+
+
+@pytest.fixture(scope="module")
+def running() -> Generator[Profile]:
+    """A profile for the tests that only look at it."""
+    folder = Path(tempfile.mkdtemp(prefix="memoranda-up-"))
+    with started(folder) as profile:
+        yield profile
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_a_second_start_keeps_brain_and_token_and_makes_a_new_link(data: Path) -> None:
@@ -27,11 +39,10 @@ def test_a_second_start_keeps_brain_and_token_and_makes_a_new_link(data: Path) -
         assert second.cli("claims", "list", "--json").json["items"]
 
 
-def test_a_second_instance_on_the_same_folder_is_told_so(data: Path) -> None:
-    with started(data) as profile:
-        said = cli("up", "--data", data, "--port", "0")
-        assert said.code == 1
-        assert f"in use by the process {profile.process.pid}" in said.err.replace("\n", " ")
+def test_a_second_instance_on_the_same_folder_is_told_so(running: Profile) -> None:
+    said = cli("up", "--data", running.data, "--port", "0")
+    assert said.code == 1
+    assert f"in use by the process {running.process.pid}" in said.err.replace("\n", " ")
 
 
 def test_a_port_that_is_taken_is_named_with_the_way_out(data: Path) -> None:
@@ -67,18 +78,25 @@ def test_what_was_acknowledged_survives_kill_9(data: Path) -> None:
         assert profile.cli("import", EXAMPLES / "claude-code", EXAMPLES / "codex", "--json").json["new"] == 0
 
 
-def test_credentials_are_for_their_owner_only(data: Path) -> None:
-    with started(data) as profile:
-        for path in (profile.target.place.credentials, profile.target.place.control):
-            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+def test_credentials_are_for_their_owner_only(running: Profile) -> None:
+    for path in (running.target.place.credentials, running.target.place.control, running.target.place.log):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_sign_in_link_signs_in_once(data: Path) -> None:
-    with started(data) as profile:
-        link = profile.cli("sign-in", "--json").json["url"]
-        assert client.redeem(profile.target, link).name == profile.told["person"]
-        with pytest.raises(Problem):
-            client.redeem(profile.target, link)
+def test_a_sign_in_link_signs_in_once(running: Profile) -> None:
+    link = running.cli("sign-in", "--json").json["url"]
+    assert client.redeem(running.target, link).name == running.told["person"]
+    with pytest.raises(Problem):
+        client.redeem(running.target, link)
+
+
+def test_no_token_and_no_link_is_in_the_log(running: Profile) -> None:
+    link = running.cli("sign-in", "--json").json["url"]
+    running.cli("recall", "a question that nobody asked before")
+    written = running.target.place.log.read_text()
+    assert running.told["token"] not in written
+    assert link.partition("link=")[2] not in written
+    assert "nobody asked before" not in written
 
 
 def test_another_brain_in_the_same_folder_has_a_token_of_its_own(data: Path) -> None:

@@ -40,21 +40,29 @@ def follow(roots: list[Path], known: dict[Path, Stamp], take: Callable[[list[tup
     """
     if not quiet:
         console.err().print(f"watching {', '.join(map(str, roots))}; ctrl-C ends it", style="dim", markup=False, soft_wrap=True)
-    for _ in _woken(roots):
-        now = stamps(find(roots))
-        changed = [path for path, stamp in now.items() if known.get(path) != stamp]
-        if not changed:
-            continue
-        try:
-            take([(path, now[path][0]) for path in changed])
-        except Unreachable as error:
-            console.fail(error)
-        else:
-            known.update((path, now[path]) for path in changed)
+    try:
+        for _ in _woken(roots):
+            _take_changed(roots, known, take)
+    except KeyboardInterrupt:
+        # in the middle of an import, too: what was not sent is sent the next time
+        return
+
+
+def _take_changed(roots: list[Path], known: dict[Path, Stamp], take: Callable[[list[tuple[Path, int]]], int]) -> None:
+    now = stamps(find(roots))
+    changed = [path for path, stamp in now.items() if known.get(path) != stamp]
+    if not changed:
+        return
+    try:
+        take([(path, now[path][0]) for path in changed])
+    except Unreachable as error:
+        console.fail(error)
+    else:
+        known.update((path, now[path]) for path in changed)
 
 
 def _woken(roots: list[Path]) -> Iterator[None]:
-    """Wakes after each burst of changes and every few seconds, until ctrl-C."""
+    """Wakes after each burst of changes and every few seconds. Raises KeyboardInterrupt at ctrl-C."""
     from watchfiles import watch
 
     changes = watch(
@@ -65,8 +73,5 @@ def _woken(roots: list[Path]) -> Iterator[None]:
         yield_on_timeout=True,
         raise_interrupt=True,
     )
-    try:
-        for _ in changes:
-            yield
-    except KeyboardInterrupt:
-        return
+    for _ in changes:
+        yield

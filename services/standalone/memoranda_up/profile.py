@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from memoranda.errors import Misconfigured
-from memoranda.settings import Settings
+from memoranda.settings import Settings, from_environment
 from memoranda_up import place, steward
 from memoranda_up.place import Credentials, Place
 
@@ -102,8 +102,15 @@ def _run(options: Options, parts: ExitStack, *, ready: Callable[[Ready], None], 
     steward.make_database(postgres.dsn())
     admin = postgres.dsn(database=steward.DATABASE)
     household = steward.prepare(admin, brain=options.brain, person=_person(), token=_known_token(where, options.brain))
-    settings = Settings(
-        database=_without_user(admin), data_dir=where.top, host=host, port=port, sweep_seconds=SWEEP_SECONDS, worker_threads=THREADS_A_LANE
+    # the few that an operator may set here come from the environment, as in any other process
+    settings = replace(
+        from_environment(),
+        database=_without_user(admin),
+        data_dir=where.top,
+        host=host,
+        port=port,
+        sweep_seconds=SWEEP_SECONDS,
+        worker_threads=THREADS_A_LANE,
     )
     report("loading the services")
     app = parts.enter_context(_services(settings))
@@ -167,7 +174,9 @@ def _bound(host: str, port: int) -> Generator[socket.socket]:
 
 
 def _authority(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    """Host and port as a client on this machine names them: a wildcard address is one to listen on and none to go to."""
+    named = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  not bound here
+    return f"[{named}]:{port}" if ":" in named else f"{named}:{port}"
 
 
 def _without_user(dsn: str) -> str:
@@ -215,11 +224,10 @@ def _controlled(where: Place, link: Callable[[], dict[str, Any]]) -> Generator[P
 @contextmanager
 def _services(settings: Settings) -> Generator[FastAPI]:
     """The application and its workers over one database and one in-process broker."""
-    from memoranda_api.app import create_app
-
     from memoranda.bus.broker import InProcessBroker
     from memoranda.bus.work import announce
     from memoranda.store.database import Database
+    from memoranda_api.app import create_app
 
     database = Database(settings.database, pool_size=settings.pool_size)
     database.open("gateway", "command", "ingest", "learner")

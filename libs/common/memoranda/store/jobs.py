@@ -17,7 +17,8 @@ from memoranda.store.database import Connection
 ADD = """
 insert into pipeline.job (brain_id, lane, kind, subject_id, not_before, traceparent)
 values (%(brain_id)s, %(lane)s, %(kind)s, %(subject_id)s, clock_timestamp() + %(delay)s, %(traceparent)s)
-on conflict (kind, subject_id) where state = 'ready' do update set not_before = excluded.not_before
+on conflict (kind, subject_id) where state = 'ready' do update
+   set not_before = case when %(keep_earlier)s then least(job.not_before, excluded.not_before) else excluded.not_before end
 returning id
 """
 
@@ -30,15 +31,20 @@ def add(
     kind: str,
     subject_id: UUID,
     delay: timedelta = timedelta(0),
+    keep_earlier: bool = False,
     traceparent: str | None = None,
 ) -> UUID:
-    """Adds a job to this transaction. A job of the kind that still waits for the subject is moved instead of doubled."""
+    """Adds a job to this transaction. A job of the kind that still waits for the subject is moved instead of doubled.
+
+    ``keep_earlier`` leaves it where it is when it would come due sooner.
+    """
     parameters = {
         "brain_id": brain_id,
         "lane": lane,
         "kind": kind,
         "subject_id": subject_id,
         "delay": delay,
+        "keep_earlier": keep_earlier,
         "traceparent": traceparent,
     }
     row = connection.execute(ADD, parameters).fetchone()

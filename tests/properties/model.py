@@ -387,7 +387,7 @@ class Model:
             return
         live = [r for r in heads if self.live(r, self.tick)]
         place = self._place([r for r in live if contradict(r.statement, s)], line, s)
-        for r in live:
+        for r in sorted(live, key=lambda r: r.said):
             # a proposal does not keep a line from the place that it has of its own right
             free = r.review == "accepted" or place is None or not self.clouded(r, RANK[line.role], self.tick)
             if r.statement.key == s.key and covers(r.statement, line.said) and within(s.scope, r.statement.scope) and free:

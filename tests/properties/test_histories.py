@@ -271,7 +271,10 @@ class Brain:
         self._work()
 
     def _work(self) -> None:
-        while due := self.rows("select id, lane from pipeline.job where brain_id = %(brain)s and state = 'ready' order by created_at"):
+        while due := self.rows(
+            "select id, lane from pipeline.job where brain_id = %(brain)s and state = 'ready' and not_before <= clock_timestamp()"
+            " order by created_at"
+        ):
             for row in due:
                 worker = self.world.learner if row["lane"] == "learn" else self.world.ingest
                 assert worker.run(row["id"]) == "done", self.rows("select kind, error from pipeline.job where brain_id = %(brain)s")

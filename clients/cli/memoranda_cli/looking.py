@@ -30,11 +30,12 @@ def claims(
         return
     out = console.out()
     shown = [claim for claim in cast("list[Claim]", page["items"]) if not claim["withheld"]]
-    table = render.table("claim", "value", "standing", "said by", "id")
+    table = render.table("claim", "value", "standing", "said by", "=id")
     for each in shown:
         name = f"{each['subject']} · {each['predicate']}" if each["kind"] == "fact" else each["kind"]
         sign = "not " if each["polarity"] == "denies" else ""
-        table.add_row(*map(_plain, (name, f"{sign}{each['value']}", each["standing"], each["author_role"], each["claim_id"])))
+        said = f"{sign}{each['value']}" if each["kind"] == "fact" else each["statement"]
+        table.add_row(*map(_plain, (name, said, each["standing"], each["author_role"], each["claim_id"])))
     if shown:
         out.print(table)
     else:
@@ -70,11 +71,11 @@ def sources(limit: int, *, data: Path | None, url: str | None, brain: str | None
     if as_json:
         console.json({"items": found})
         return
-    table = render.table("captured", "host", "title", ">events", ">chunks", "id")
+    table = render.table("captured", "host", "title", ">events", ">chunks", "=id")
     for each in found:
         table.add_row(
             render.moment(each["recorded_at"]),
-            each["host"],
+            render.host_name(each["host"]),
             _plain((each["title"] or each["external_id"] or each.get("withheld") or "")[:60]),
             str(each["events"]),
             str(each["chunks"]),
@@ -118,7 +119,7 @@ def jobs(state: str | None, lane: str | None, limit: int, *, data: Path | None, 
         return
     out = console.out()
     out.print(", ".join(f"{count} {name}" for name, count in found["counts"].items() if count) or "no jobs yet")
-    table = render.table("created", "kind", "state", ">attempts", "error", "id")
+    table = render.table("created", "kind", "state", ">attempts", "error", "=id")
     for each in found["items"]:
         attempts = str(each.get("attempts", ""))
         table.add_row(

@@ -157,11 +157,11 @@ def moment(text: str | None) -> str:
 
 
 def table(*headings: str) -> Table:
-    """A quiet table."""
+    """A quiet table. A heading that begins with > is for numbers, one that begins with = for ids, which are never broken."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in headings:
-        right = heading.startswith(">")
-        made.add_column(heading.removeprefix(">"), justify="right" if right else "left", overflow="fold")
+        number, whole = heading.startswith(">"), heading.startswith("=")
+        made.add_column(heading.lstrip(">="), justify="right" if number else "left", overflow="fold", no_wrap=whole)
     return made
 
 

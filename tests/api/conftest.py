@@ -25,8 +25,8 @@ from tests.world import World
 HOST = "127.0.0.1:7411"
 BODY_LIMIT = 64 * 1024
 NOBODYS = "00000000-0000-7000-8000-000000000000"
-UNKNOWN_BRAIN = "not_found"
-CSRF = "role_too_low"
+UNKNOWN_BRAIN = "unknown_brain"
+CSRF = "csrf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from memoranda.errors import Forbidden, NotFound, NotSignedIn
+from memoranda.errors import Forbidden, NotSignedIn
 from memoranda.store import access, receipts
 from memoranda.store.database import Connection, Database
 from memoranda.telemetry import traceparent
+from memoranda_api.refusals import CsrfMissing, UnknownBrain
 
 Channel = Literal["browser", "page", "token"]
 RANKS = ("reader", "writer", "reviewer", "admin")
@@ -114,9 +115,9 @@ def _prove(connection: Connection, credential: Credential, brain: str) -> Acting
     if standing is None:
         if access.who(connection, credential.digest) is None:
             raise NotSignedIn("this credential is unknown, expired or revoked")
-        raise NotFound("there is no such brain", mend="list your brains with GET /v1/brains")
+        raise UnknownBrain("there is no such brain")
     if standing.channel == "page":
-        raise Forbidden("the CSRF token is missing or wrong", mend="send the X-CSRF-Token that signing in returned")
+        raise CsrfMissing("the CSRF token is missing or wrong")
     return Acting(
         connection=connection,
         brain_id=standing.brain_id,

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Response
 
+from memoranda.errors import NotFound
 from memoranda.settings import Settings
 from memoranda.store import lens
 from memoranda.store.database import Database
 from memoranda_api import auth
 from memoranda_api.acting import Acting, Commands, Credential
+from memoranda_api.refusals import UnknownBrain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +28,16 @@ class Gateway:
 
     @contextmanager
     def reading(self, credential: Credential, brain: str, view: lens.View = lens.ACCEPTED) -> Generator[lens.Reading]:
-        """A reading transaction with the lens open."""
-        timeout = self.settings.read_timeout
-        with lens.reading(self.database, credential.digest, brain, view, timeout=timeout) as opened:
-            yield opened
+        """A reading transaction with the lens open. Raises UnknownBrain for a brain that is unknown or not the caller's."""
+        opened = False
+        try:
+            with lens.reading(self.database, credential.digest, brain, view, timeout=self.settings.read_timeout) as reading:
+                opened = True
+                yield reading
+        except NotFound as error:
+            if opened:
+                raise
+            raise UnknownBrain(error.message) from error
 
 
 def _gateway(request: Request) -> Gateway:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from memoranda_api.wire import ClaimOut, EvidenceOut, Recalled
+
+_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def rendered_recall(answer: Recalled) -> str:
@@ -23,27 +27,39 @@ def rendered_recall(answer: Recalled) -> str:
 
 
 def rendered_claim(claim: ClaimOut) -> str:
-    """One claim with its standing and its cited lines."""
+    """One claim with its standing and its cited lines. No text of it can begin a line of its own."""
     if claim.withheld is not None:
         return f"- [withheld: {claim.withheld}] claim {claim.claim_id}"
     sign = "≠" if claim.polarity == "denies" else "="
     disputed = ", disputed" if claim.disputed else ""
     said = f"by {claim.author_role}, said {claim.said_at:%Y-%m-%d}; claim {claim.claim_id}"
-    lines = [f"- {claim.subject} · {claim.predicate} {sign} {claim.value}  [{claim.standing}{disputed}; {said}]"]
+    named = _in_line(f"{claim.subject} · {claim.predicate} {sign} {claim.value}")
+    lines = [f"- {named}  [{claim.standing}{disputed}; {said}]"]
     if claim.statement:
-        lines.append(f"  {claim.statement}")
+        lines.append(f"  {_in_line(claim.statement)}")
     for support in claim.supports:
-        text = f"[withheld: {support.withheld}]" if support.excerpt is None else support.excerpt.replace("\n", "\n    ")
-        lines.append(f"  > {support.role}, {support.source.host} line {support.first_line}: {text}")
+        where = _in_line(f"{support.role}, {support.source.host} line {support.first_line}")
+        if support.excerpt is None:
+            lines.append(f"  > {where}: [withheld: {support.withheld}]")
+        else:
+            lines.append(f"  > {where}:")
+            lines.extend(_quoted(support.excerpt))
     return "\n".join(lines)
 
 
 def _rendered_piece(piece: EvidenceOut) -> str:
     roles = ", ".join(dict.fromkeys(run.role for run in piece.runs))
-    where = f"{piece.source.host} {piece.source.title or piece.source.external_id}, lines {piece.first_line}-{piece.last_line}"
+    where = _in_line(f"{piece.source.host} {piece.source.title or piece.source.external_id}, lines {piece.first_line}-{piece.last_line}")
     branch = ", from an abandoned branch" if piece.abandoned else ""
-    text = piece.text.replace("\n", "\n  ")
-    return f"- [{roles}{branch}; {where}; chunk {piece.chunk_id}]\n  {text}"
+    return "\n".join([f"- [{roles}{branch}; {where}; chunk {piece.chunk_id}]", *_quoted(piece.text)])
+
+
+def _in_line(text: str) -> str:
+    return _BREAKS.sub(" ⏎ ", text)
+
+
+def _quoted(text: str) -> list[str]:
+    return [f"  | {line}" for line in text.splitlines()]
 
 
 def _coverage(answer: Recalled) -> str:

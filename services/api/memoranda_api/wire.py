@@ -133,10 +133,10 @@ class NewToken(Wire):
 
 
 class TokenGiven(Answer):
-    """A token, shown this once."""
+    """A token, shown this once: null where an idempotency key is replayed. Revoke it then, and give another."""
 
     id: UUID
-    token: str
+    token: str | None = None
 
 
 class TokenOut(Answer):

@@ -7,8 +7,8 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 
-from memoranda.errors import NotFound
 from memoranda_api.bodies import JsonRoute
+from memoranda_api.refusals import UnknownBrain
 from memoranda_api.wire import Problem
 
 _READ = (401, 403, 404, 422, 503)
@@ -34,4 +34,4 @@ def _named(request: Request) -> None:
     """Refuses a brain's name that none can have, before it reaches the store: it may hold what Postgres cannot take."""
     brain = request.path_params.get("brain")
     if brain is not None and not _SLUG.fullmatch(brain):
-        raise NotFound("there is no such brain", mend="list your brains with GET /v1/brains")
+        raise UnknownBrain("there is no such brain")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from memoranda.domain.evidence import Citation
 from memoranda.errors import Invalid, NotFound
 from memoranda.store import lens
 from memoranda_api.acting import Acting
-from memoranda_api.contribute import Contribution, contribute, flag, retract, revise
+from memoranda_api.contribute import Contribution, contribute, current_of, flag, retract, revise
 from memoranda_api.gateway import TheCommand, TheCredential, TheGateway
 from memoranda_api.review import Decision, review
 from memoranda_api.routers import READ, WRITE, router
@@ -74,15 +75,14 @@ def get_history(brain: str, claim: UUID, gateway: TheGateway, credential: TheCre
 @routes.post("/claims", response_model=Told, status_code=201, operation_id="contribute", responses=WRITE)
 def post_claim(brain: str, body: ClaimIn, command: TheCommand) -> dict[str, object]:
     """Proposes a claim. Nothing that comes in here is accepted without a person."""
-    offered = contribution(body, subject=body.subject, predicate=body.predicate)
+    offered = contribution(body)
     return command.run(brain, "contribute", body.model_dump_json().encode(), lambda acting: contribute(acting, offered))
 
 
 @routes.post("/claims/{claim}/revise", response_model=Told, operation_id="revise", responses=WRITE)
 def post_revision(brain: str, claim: UUID, body: ReviseIn, command: TheCommand) -> dict[str, object]:
-    """Revises one of the writer's own unreviewed proposals."""
-    changed = contribution(body, subject="-", predicate="-")
-    return _run(command, brain, "revise", claim, body, lambda acting: revise(acting, claim, changed, reason=body.reason))
+    """Revises one of the writer's own unreviewed proposals. What the body leaves out stays as it is."""
+    return _run(command, brain, "revise", claim, body, lambda acting: revised(acting, claim, body))
 
 
 @routes.post("/claims/{claim}/retract", response_model=Told, operation_id="retract", responses=WRITE)
@@ -113,23 +113,50 @@ def post_review(brain: str, claim: UUID, body: ReviewIn, command: TheCommand) ->
     return _run(command, brain, "review", claim, body, lambda acting: review(acting, claim, decision))
 
 
-def contribution(body: ClaimIn | ReviseIn, *, subject: str, predicate: str) -> Contribution:
+def contribution(body: ClaimIn) -> Contribution:
     """A stated claim as the use case takes it. Raises Invalid for a validity that ends before it begins."""
-    if body.valid_from and body.valid_to and body.valid_from > body.valid_to:
-        raise Invalid("the validity ends before it begins", field="valid_to")
-    verb = "is not" if body.polarity == "denies" else "is"
     statement = Statement(
         kind=body.kind,
-        subject=subject,
-        predicate=predicate,
+        subject=body.subject,
+        predicate=body.predicate,
         value=body.value,
-        sentence=body.statement or f"{subject}: {predicate} {verb} {body.value}."[:10_000],
+        sentence=body.statement or _sentence(body.subject, body.predicate, body.value, body.polarity),
         polarity=body.polarity,
         cardinality=body.cardinality,
         scope=body.scope.scope(),
         valid_from=body.valid_from,
         valid_to=body.valid_to,
     )
+    return _offered(body, statement)
+
+
+def revised(acting: Acting, claim: UUID, body: ReviseIn) -> dict[str, Any]:
+    """Revises a claim. Where the body is silent, the claim goes on saying what it says: a scope does not widen by being left out."""
+    acting.need("writer")
+    known = current_of(acting, claim).statement_or_raise()
+    given = body.model_fields_set
+    polarity = body.polarity if "polarity" in given else known.polarity
+    statement = replace(
+        known,
+        value=body.value,
+        sentence=body.statement or _sentence(known.subject, known.predicate, body.value, polarity),
+        kind=body.kind if "kind" in given else known.kind,
+        polarity=polarity,
+        cardinality=body.cardinality if "cardinality" in given else known.cardinality,
+        scope=body.scope.scope() if "scope" in given else known.scope,
+        valid_from=body.valid_from if "valid_from" in given else known.valid_from,
+        valid_to=body.valid_to if "valid_to" in given else known.valid_to,
+    )
+    return revise(acting, claim, _offered(body, statement), reason=body.reason)
+
+
+def _sentence(subject: str, predicate: str, value: str, polarity: str) -> str:
+    return f"{subject}: {predicate} {'is not' if polarity == 'denies' else 'is'} {value}."
+
+
+def _offered(body: ClaimIn | ReviseIn, statement: Statement) -> Contribution:
+    if statement.valid_from and statement.valid_to and statement.valid_from > statement.valid_to:
+        raise Invalid("the validity ends before it begins", field="valid_to")
     return Contribution(
         statement=statement,
         evidence=body.evidence,

@@ -494,7 +494,7 @@ def propose(value: str, days: tuple[int, int] | None = None) -> Propose:
     return Propose(Said("assistant", 0, "port", value, denies=False, spelt=0), (), many=False, days=days)
 
 
-# Each is the smallest history of its kind that once read otherwise: what it shows, the steps, what is then told, and what is asked.
+# Each is the smallest history of its kind: what it shows, the steps, what is then told, and what is asked.
 SMALLEST: Final[dict[str, tuple[list[Step], set[str], dict[str, Any]]]] = {
     "npm, then pnpm, then npm again: npm holds": (
         [say("person", 1, "8080"), say("person", 2, "90"), say("person", 3, "8080")], {"8080"}, {}),
@@ -533,6 +533,8 @@ SMALLEST: Final[dict[str, tuple[list[Step], set[str], dict[str, Any]]]] = {
         [say("person", 1, "8080"), Decide("erase", 0, ""), LearnAgain(0)], {"(erased)"}, {}),
     "learning again what was replaced at the same moment does not bring it back": (
         [say("person", 1, "8080"), say("person", 2, "90"), say("person", 2, "fast"), LearnAgain(1)], {"fast"}, {}),
+    "what was revalidated can be accepted again without a word about its rule": (
+        [say("person", 1, "8080"), Decide("reject", 0, ""), Decide("revalidate", 0, ""), Decide("accept", 0, "")], {"8080"}, {}),
     "a conflict stays open when one of two sources of a claim is erased": (
         [say("person", 1, "8080"), say("person", 2, "8080"), propose("90"), EraseSource(0)], {"8080"}, {}),
     "a banned proposal does not stand in its author's way": (

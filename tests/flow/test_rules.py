@@ -214,3 +214,34 @@ def test_only_a_person_makes_a_rule(world: World) -> None:
                    values (%s, %s, 'rejected', '', '{}', 0, '{}', 0, '{}', '{}', '{}', %s, now())""",
                 [world.brain_id, revision, world.agent_id],
             )
+
+
+def test_a_cited_line_is_withheld_for_what_it_says_itself_and_not_for_its_neighbours(world: World) -> None:
+    world.capture([("person", "billing.port = 8080"), ("person", "billing.owner = payments"), ("person", "it listens on 8,080")])
+    world.decide(world.claim_of("8080"), "correct", value="9090")
+    world.propose("billing", "note", "see above", by=world.person)
+    with world.lens("investigation") as gateway:
+        rows = gateway.execute(
+            "select s.excerpt, s.withheld from lens.support s join lens.revision r on r.id = s.revision_id"
+            " where r.value = 'payments' and r.is_latest"
+        ).fetchall()
+    assert rows == [{"excerpt": "billing.owner = payments", "withheld": None}]
+    revision, chunk = uuid.uuid4(), world.rows("select id from evidence.chunk where text like '%%it listens%%'")[0]["id"]
+    with psycopg.connect(world.database.dsn("memoranda_learner")) as learner:
+        learner.execute("select access.serve(%s)", [world.brain_id])
+        claim = uuid.uuid4()
+        learner.execute("insert into ledger.claim (id, brain_id) values (%s, %s)", [claim, world.brain_id])
+        learner.execute(
+            "insert into ledger.support (brain_id, revision_id, ordinal, chunk_id, first_line, last_line) values (%s, %s, 1, %s, 3, 3)",
+            [world.brain_id, revision, chunk],
+        )
+        learner.execute(
+            """insert into ledger.revision (id, brain_id, claim_id, kind, subject, predicate, value, statement, review, admission, origin,
+                 family, rule_key, ordinal, recorded_at, said_at, author_role, digest)
+               values (%s, %s, %s, 'fact', 'listening', 'state', 'on', 's', 'proposed', 'proposed', 'literal', '', '', 0, now(), now(),
+                 'person', '')""",
+            [revision, world.brain_id, claim],
+        )
+    with world.lens("investigation") as gateway:
+        rows = gateway.execute("select excerpt, withheld from lens.support where revision_id = %s", [revision]).fetchall()
+    assert rows == [{"excerpt": None, "withheld": "repeats_rejected_value"}]

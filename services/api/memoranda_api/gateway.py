@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Response
+from fastapi.security import APIKeyCookie, HTTPBearer
 
 from memoranda.errors import NotFound
 from memoranda.settings import Settings
@@ -44,7 +45,16 @@ def _gateway(request: Request) -> Gateway:
     return request.app.state.gateway
 
 
-def _credential(request: Request) -> Credential:
+_BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="an agent's token: mem_…")
+_SESSION = APIKeyCookie(
+    name=auth.COOKIE, auto_error=False, scheme_name="session", description="a person's session; writes need X-CSRF-Token"
+)
+
+
+def _credential(
+    request: Request, _: Annotated[object, Depends(_BEARER)] = None, __: Annotated[object, Depends(_SESSION)] = None
+) -> Credential:
+    """The two schemes are named for the description only."""
     return auth.credential(request)
 
 
@@ -56,6 +66,7 @@ Key = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
+        pattern=r"^[^\x00]*$",
         description="The same key with the same body returns the first result; with another body it is refused (409).",
     ),
 ]

@@ -154,7 +154,7 @@ class Model:
         return self._not_to_be_read(r, known, fact) or (
             None
             if mode == "investigation"
-            else self._not_accepted(r, known) or ("unverified_in_operation" if mode == "operational" else None)
+            else self._not_accepted(r, known, scope) or ("unverified_in_operation" if mode == "operational" else None)
         )
 
     def _not_to_be_read(self, r: Revision, known: int, fact: Time) -> str | None:
@@ -173,15 +173,15 @@ class Model:
             return "no_longer_valid" if r.superseded_by is None else "superseded"
         return None
 
-    def _not_accepted(self, r: Revision, known: int) -> str | None:
+    def _not_accepted(self, r: Revision, known: int, scope: frozenset[str]) -> str | None:
         if r.review != "accepted":
             return "unreviewed"
-        return "in_conflict" if self.clouded(r, r.rank, known) else None
+        return "in_conflict" if self.clouded(r, r.rank, known, scope) else None
 
-    def clouded(self, r: Revision, rank: int, known: int) -> bool:
-        """Whether a conflict counts against it: the word of a lower rank that nobody accepted does not."""
+    def clouded(self, r: Revision, rank: int, known: int, scope: frozenset[str] = frozenset()) -> bool:
+        """Whether a conflict counts against it. The word of a lower rank that nobody accepted does not, nor one of another scope."""
         others = [b if a is r else a for a, b in self.conflicts(known) if r in (a, b)]
-        return any(other.review == "accepted" or other.rank >= rank for other in others)
+        return any((other.review == "accepted" or other.rank >= rank) and meet(other.statement.scope, scope) for other in others)
 
     def heads(self, known: int) -> Iterator[Revision]:
         """The revision of each claim that held at a knowledge time."""

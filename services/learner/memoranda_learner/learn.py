@@ -15,7 +15,7 @@ from memoranda.store import evidence, ledger
 from memoranda.store.database import Connection
 from memoranda_learner.admit import Admitted, accepts, admit
 from memoranda_learner.extract import Candidate, Extracted, extract
-from memoranda_learner.reconcile import Between, Conflicts, Earlier, Replaces, Same, reconcile
+from memoranda_learner.reconcile import Between, Conflicts, Earlier, Outlived, Replaces, Same, clouded, reconcile
 
 MOST_SUPPORTS = 20
 
@@ -49,12 +49,16 @@ class _Learner:
         """Stores what a candidate comes to and returns the word for it, for the job's counters."""
         statement = candidate.statement
         said_at = min(candidate.said_at or self.now, self.now)
+        if ledger.is_cited(self.connection, self.brain_id, candidate.citation):
+            return "restated"
         if ledger.is_banned(self.connection, self.brain_id, statement):
             return self._restates(candidate)
         heads = ledger.heads(self.connection, self.brain_id, statement)
-        match reconcile(heads, role=candidate.role, at=statement.valid_from or said_at):
+        match reconcile(heads, role=candidate.role, at=statement.valid_from or said_at, scope=statement.scope):
             case Same(head=head):
-                return self._same(head, candidate)
+                return self._same(head, candidate, in_conflict=clouded(head, heads, candidate.role))
+            case Outlived(head=head):
+                return self._keep_as_superseded(head, candidate)
             case Replaces() as found:
                 return self._replace(found, candidate)
             case Between() as found:
@@ -101,22 +105,23 @@ class _Learner:
             return "blocked_again"
         return self._write(candidate.statement, self._admitted(candidate, in_conflict=False), [candidate.citation])
 
-    def _same(self, head: Head, candidate: Candidate) -> str:
+    def _same(self, head: Head, candidate: Candidate, *, in_conflict: bool) -> str:
         if head.reviewed:
             return "restated"
         known = ledger.citations(self.connection, head.revision_id)
         accepted = accepts(self.policy, candidate.role, literal=True)
         if candidate.citation in known or (head.accepted and not accepted) or len(known) >= MOST_SUPPORTS:
             return "restated"
-        if accepted and not head.accepted:
+        if accepted and not head.accepted and not in_conflict:
             # weaker lines would keep it from being accepted: it now rests on what the policy accepts
-            return self._write(head.statement, self._admitted(candidate, in_conflict=False), [candidate.citation], claim_id=head.claim_id)
+            admitted, cited = self._admitted(candidate, in_conflict=False), [candidate.citation]
+            return self._write(head.statement, admitted, cited, claim_id=head.claim_id, superseded_by=head.superseded_by)
         admitted = Admitted(
             review="accepted" if head.accepted else "proposed",
             admission="accepted_by_policy" if head.accepted else "proposed",
             policy=cast("Policy | None", head.policy),
         )
-        self._write(head.statement, admitted, [*known, candidate.citation], claim_id=head.claim_id)
+        self._write(head.statement, admitted, [*known, candidate.citation], claim_id=head.claim_id, superseded_by=head.superseded_by)
         return "added_support"
 
     def _replace(self, found: Replaces, candidate: Candidate) -> str:
@@ -124,14 +129,13 @@ class _Learner:
         claim_id = ledger.new_claim(self.connection, self.brain_id)
         for head in found.heads:
             self._end(head, found.at, superseded_by=claim_id)
-        successors = [head.superseded_by for head in found.heads if head.superseded_by is not None]
-        statement = replace(candidate.statement, valid_from=found.at, valid_to=found.until)
+        statement = replace(candidate.statement, valid_from=found.start, valid_to=found.next.statement.valid_from if found.next else None)
         self._write(
             statement,
             self._admitted(candidate, in_conflict=False),
             [candidate.citation],
             claim_id=claim_id,
-            superseded_by=successors[0] if found.until and successors else None,
+            superseded_by=found.next.claim_id if found.next else None,
         )
         return "replaced"
 
@@ -139,7 +143,7 @@ class _Learner:
         """The head is cut in two around what was said in between; its second part is a claim of its own."""
         head, between, again = found.head, *(ledger.new_claim(self.connection, self.brain_id) for _ in range(2))
         later = ledger.citations(self.connection, head.revision_id, since=found.until)
-        self._end(head, found.at, superseded_by=between)
+        self._end(head, found.at, superseded_by=between, before=found.until)
         statement = replace(candidate.statement, valid_from=found.at, valid_to=found.until)
         admitted = self._admitted(candidate, in_conflict=False)
         self._write(statement, admitted, [candidate.citation], claim_id=between, superseded_by=again)
@@ -156,25 +160,36 @@ class _Learner:
         )
         return "history"
 
+    def _keep_as_superseded(self, head: Head, candidate: Candidate) -> str:
+        admitted = self._admitted(candidate, in_conflict=False)
+        self._write(candidate.statement, admitted, [candidate.citation], superseded_by=head.claim_id, superseded=True)
+        return "history"
+
     def _enter_as_history(self, head: Head, until: datetime, candidate: Candidate) -> str:
-        """It held until what holds now was first said. A head that a person reviewed stays as it is."""
+        """It held until what holds now was first said."""
         admitted = self._admitted(candidate, in_conflict=False)
         start = head.statement.valid_from
-        if head.reviewed or (start is not None and start >= until):
-            self._write(candidate.statement, admitted, [candidate.citation], superseded_by=head.claim_id, superseded=True)
-            return "history"
         self._revise(head, replace(head.statement, valid_from=until))
         statement = replace(candidate.statement, valid_from=start, valid_to=until)
         self._write(statement, admitted, [candidate.citation], superseded_by=head.claim_id)
         return "history"
 
-    def _end(self, head: Head, at: datetime, *, superseded_by: UUID) -> None:
+    def _end(self, head: Head, at: datetime, *, superseded_by: UUID, before: datetime | None = None) -> None:
+        """Ends a head; with ``before``, what was said from then on is no longer its evidence."""
         start = head.statement.valid_from
         nothing_left = start is not None and start >= at
         statement = head.statement if nothing_left else replace(head.statement, valid_to=at)
-        self._revise(head, statement, superseded_by=superseded_by, superseded=nothing_left)
+        self._revise(head, statement, superseded_by=superseded_by, superseded=nothing_left, before=before)
 
-    def _revise(self, head: Head, statement: Statement, *, superseded_by: UUID | None = None, superseded: bool = False) -> None:
+    def _revise(
+        self,
+        head: Head,
+        statement: Statement,
+        *,
+        superseded_by: UUID | None = None,
+        superseded: bool = False,
+        before: datetime | None = None,
+    ) -> None:
         current = ledger.current(self.connection, self.brain_id, head.claim_id)
         assert current is not None
         standing = replace(
@@ -184,4 +199,7 @@ class _Learner:
             reason=None,
         )
         citations = ledger.citations(self.connection, head.revision_id)
+        if before is not None:
+            later = ledger.citations(self.connection, head.revision_id, since=before)
+            citations = [citation for citation in citations if citation not in later]
         ledger.write(self.connection, self.brain_id, statement, standing, citations, claim_id=head.claim_id)

@@ -40,7 +40,8 @@ class Head:
     """The latest revision of a claim, with how it compares to a candidate: the database says so, by its keys.
 
     ``same`` means the same value and polarity; ``contradicts`` that both cannot hold. ``reviewed`` means that a person did.
-    ``said`` are the times at which its retained supports were said, in order; ``said_at`` is the last of them.
+    ``said`` are the times at which its retained supports were said, in order; ``said_at`` is the last of them. ``disputes`` are the
+    claims that it is in open conflict with.
     """
 
     claim_id: UUID
@@ -50,6 +51,7 @@ class Head:
     author_role: Role
     said_at: datetime
     said: tuple[datetime, ...]
+    disputes: frozenset[UUID]
     accepted: bool
     reviewed: bool
     live: bool

@@ -1,34 +1,38 @@
 -- Evidence: sources, captured events, immutable versions and their chunks, and the words by which both sides are compared.
 set local role memoranda_owner;
 
--- One spelling for what looks the same: compatibility forms, case, and characters that show nothing.
+-- Characters that show nothing: default-ignorable code points, as Unicode lists them.
+create function evidence.visible(original text) returns text language sql immutable parallel safe as $$
+  select regexp_replace(original,
+    '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0'
+    '\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]', '', 'g') $$;
+
+-- One spelling for what looks the same: compatibility forms, case, and characters that show nothing. Text of ASCII alone, which
+-- most is, needs its case folded and no more.
 do $$
+declare
+  folded text;
 begin
   if current_setting('server_version_num')::int >= 180000 then
-    execute $f$ create function evidence.fold(original text) returns text language sql immutable parallel safe as $b$
-      select regexp_replace(normalize(casefold(normalize(original, nfkc) collate pg_unicode_fast), nfkc),
-                            '[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]', '', 'g') $b$ $f$;
+    folded := 'casefold(%s collate pg_unicode_fast)';
   elsif current_setting('server_version_num')::int >= 170000 then
-    execute $f$ create function evidence.fold(original text) returns text language sql immutable parallel safe as $b$
-      select regexp_replace(normalize(replace(replace(lower(upper(normalize(original, nfkc) collate pg_c_utf8) collate pg_c_utf8),
-                            U&'\00DF', 'ss'), U&'\03C2', U&'\03C3'), nfkc),
-                            '[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]', '', 'g') $b$ $f$;
+    folded := 'replace(replace(lower(upper(%s collate pg_c_utf8) collate pg_c_utf8), U&''\00DF'', ''ss''), U&''\03C2'', U&''\03C3'')';
   else
-    execute $f$ create function evidence.fold(original text) returns text language sql immutable parallel safe as $b$
-      select regexp_replace(normalize(replace(replace(lower(upper(normalize(original, nfkc) collate "und-x-icu") collate "und-x-icu"),
-                            U&'\00DF', 'ss'), U&'\03C2', U&'\03C3'), nfkc),
-                            '[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]', '', 'g') $b$ $f$;
+    folded := 'replace(replace(lower(upper(%s collate "und-x-icu") collate "und-x-icu"), U&''\00DF'', ''ss''), U&''\03C2'', U&''\03C3'')';
   end if;
+  execute 'create function evidence.fold(original text) returns text language sql immutable parallel safe as $b$ '
+    'select case when octet_length(original) = length(original) then lower(original collate "C") collate "default" else '
+    'normalize(evidence.visible(normalize(' || format(folded, 'normalize(evidence.visible(original), nfkc)') || ', nfkc)), nfkc) collate "default" end $b$';
 end $$;
 
 -- Wrapping quotes and trailing punctuation dropped, white space made one blank.
 create function evidence.trimmed(folded text) returns text language sql immutable parallel safe as $$
   select regexp_replace(regexp_replace(regexp_replace(folded, '\s+', ' ', 'g'),
-           '^[\s"''`\u2018\u2019\u201c\u201d\u00ab\u00bb(\[]+', ''), '[\s"''`\u2018\u2019\u201c\u201d\u00ab\u00bb)\].,;:!?]+$', '') $$;
+           '^[\s"''`\u2018-\u201f\u2039\u203a\u00ab\u00bb(\[]+', ''), '[\s"''`\u2018-\u201f\u2039\u203a\u00ab\u00bb)\].,;:!?]+$', '') $$;
 
 -- The key of a subject or a predicate: white space, hyphens and underscores are one separator.
 create function evidence.name_key(original text) returns text language sql immutable parallel safe as $$
-  select trim(regexp_replace(evidence.trimmed(evidence.fold(original)), '[\s_-]+', ' ', 'g')) $$;
+  select evidence.trimmed(regexp_replace(evidence.fold(original), '[\s_-]+', ' ', 'g')) $$;
 
 -- The key of a value: by meaning where it is a boolean, number, version, duration, size or URL, by its words otherwise.
 -- 3.10 and 3.1 stay apart (they may be versions), so only an all-zero fraction is dropped.
@@ -54,10 +58,10 @@ begin
   if word ~ '^v?[0-9]+(\.[0-9]+){2,}([.+-][0-9a-z.+-]+)?$' or word ~ '^v[0-9]+(\.[0-9]+)*([.+-][0-9a-z.+-]+)?$' then
     return 'ver:' || regexp_replace(word, '^v', '');
   end if;
-  if word ~ '^([0-9]+(\.[0-9]+)?[ -]?(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)[ ,]*)+$' then
+  if word ~ '^([0-9]+([,_][0-9]{3})*(\.[0-9]+)?[ -]?(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)[ ,]*)+$' then
     for part in select regexp_matches(word,
-        '([0-9]+(?:\.[0-9]+)?)[ -]?(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)', 'g') loop
-      total := total + part[1]::numeric * case
+        '([0-9]+(?:[,_][0-9]{3})*(?:\.[0-9]+)?)[ -]?(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)', 'g') loop
+      total := total + regexp_replace(part[1], '[,_]', '', 'g')::numeric * case
         when part[2] ~ '^(ms|msec|milli)' then 0.001
         when part[2] ~ '^s' then 1
         when part[2] ~ '^m' then 60
@@ -71,9 +75,9 @@ begin
   if part is not null then
     return 'size:' || trim_scale(regexp_replace(part[1], '[,_]', '', 'g')::numeric * case
       when part[2] ~ '^b' then 1
-      when part[2] ~ '^ki' then 1024 when part[2] ~ '^mi' then 1024 ^ 2 when part[2] ~ '^gi' then 1024 ^ 3
-      when part[2] ~ '^ti' then 1024 ^ 4
-      when part[2] ~ '^k' then 1000 when part[2] ~ '^m' then 1000 ^ 2 when part[2] ~ '^g' then 1000 ^ 3 else 1000 ^ 4 end)::text;
+      when part[2] ~ '^ki' then 1024 when part[2] ~ '^mi' then 1048576 when part[2] ~ '^gi' then 1073741824
+      when part[2] ~ '^ti' then 1099511627776
+      when part[2] ~ '^k' then 1000 when part[2] ~ '^m' then 1000000 when part[2] ~ '^g' then 1000000000 else 1000000000000 end)::text;
   end if;
   if word ~ '^[a-z][a-z0-9+.-]*://' then
     word := regexp_replace(word, '^(https://[^/:]+):443(/|$)', '\1\2');

@@ -401,7 +401,8 @@ begin
   if acting in ('token', 'page') and new.lifecycle = 'active' and new.admission <> 'blocked_by_rule' then
     select h.claim_id into own from ledger.family_heads(new.brain_id, new.family) h
      where h.principal_id = actor and h.review = 'proposed' and h.origin in ('agent', 'person')
-       and ledger.is_live(h.review, h.lifecycle, h.freshness, h.admission, h.erased_at) and ledger.contradict(h, new) limit 1;
+       and ledger.is_live(h.review, h.lifecycle, h.freshness, h.admission, h.erased_at) and ledger.contradict(h, new)
+       and not exists (select from ledger.binding_rules(h)) limit 1;
     if own is not null then
       raise exception 'this contradicts your own live claim: revise that one instead' using errcode = 'MEM04', detail = own::text;
     end if;
@@ -679,7 +680,9 @@ begin
   select array_agg(distinct claim_id) into claims from ledger.revision where id = any (reached);
   update ledger.receipt set result = null where subject_id = any (claims) or subject_id = any (reached);
   update ledger.conflict c set closed_at = clock_timestamp(), resolution = 'ended'
-   where c.closed_at is null and (c.left_claim = any (claims) or c.right_claim = any (claims));
+   where c.closed_at is null
+     and exists (select from ledger.revision r where r.id = any (reached) and r.claim_id in (c.left_claim, c.right_claim)
+           and not exists (select from ledger.revision n where n.claim_id = r.claim_id and n.ordinal > r.ordinal));
   return coalesce(cardinality(reached), 0);
 end $$;
 

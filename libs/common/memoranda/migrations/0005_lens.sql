@@ -99,7 +99,9 @@ select r.id, r.claim_id,
                    join ledger.revision o on o.id = side.id
                   where (k.left_claim = r.claim_id or k.right_claim = r.claim_id)
                     and k.opened_at <= lens.known_at() and (k.closed_at is null or k.closed_at > lens.known_at())
-                    and (o.review = 'accepted' or ledger.author_rank(o.author_role) >= ledger.author_rank(r.author_role)))
+                    and (o.review = 'accepted' or ledger.author_rank(o.author_role) >= ledger.author_rank(r.author_role))
+                    -- what does not apply where the reader is does not put in doubt what does
+                    and access.in_scope(o.repositories, o.areas, o.environments, lens.scope()))
       then 'in_conflict'
   end as soft,
   case when r.operational <> 'verified' or r.observed_at is null or r.outcome is null then 'unverified_in_operation' end as unverified

@@ -43,6 +43,8 @@ select h.claim_id, h.id, h.ordinal, h.kind, h.subject, h.predicate, h.value, h.s
          then h.polarity = 'affirms' and h.value_key <> c.value_key and h.cardinality = 'one' and %(cardinality)s = 'one'
          else h.value_key = c.value_key end,
        h.acceptance_policy, h.origin, h.superseded_by,
+       array(select case k.left_claim when h.claim_id then k.right_claim else k.left_claim end from ledger.conflict k
+              where k.closed_at is null and h.claim_id in (k.left_claim, k.right_claim)),
        array(select coalesce(u.said_at, h.said_at) from ledger.support u join evidence.chunk k on k.id = u.chunk_id
               where u.revision_id = h.id and k.erased_at is null order by 1)
   from candidate c
@@ -87,7 +89,8 @@ def heads(connection: Connection, brain_id: UUID, statement: Statement) -> list[
             policy=row[22],
             origin=row[23],
             superseded_by=row[24],
-            said=tuple(row[25]) or (row[16],),
+            disputes=frozenset(row[25]),
+            said=tuple(row[26]) or (row[16],),
         )
         for row in rows
     ]
@@ -428,4 +431,22 @@ def open_conflict(connection: Connection, brain_id: UUID, conflict: UUID) -> Ope
 def resolve(connection: Connection, conflict: UUID, *, how: str, reason: str) -> bool:
     """Records how a person ended a conflict. False where it was not open."""
     row = connection.execute(RESOLVE, {"id": conflict, "how": how, "reason": reason}).fetchone()
+    return bool(row and row[0])
+
+
+CITED = """
+select exists (select from ledger.support s where s.brain_id = %(brain_id)s and s.chunk_id = %(chunk_id)s
+                 and s.first_line = %(first_line)s and s.last_line = %(last_line)s)
+"""
+
+
+def is_cited(connection: Connection, brain_id: UUID, citation: Citation) -> bool:
+    """Whether any revision ever cited these lines, erased ones too: what was learned from them is not learned again."""
+    parameters = {
+        "brain_id": brain_id,
+        "chunk_id": citation.chunk_id,
+        "first_line": citation.first_line,
+        "last_line": citation.last_line,
+    }
+    row = connection.execute(CITED, parameters).fetchone()
     return bool(row and row[0])

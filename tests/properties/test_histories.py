@@ -515,7 +515,7 @@ SMALLEST: Final[dict[str, tuple[list[Step], set[str], dict[str, Any]]]] = {
     "a word of lower rank that nobody accepted does not end a person's": (
         [say("assistant", 1, "8080"), say("assistant", 3, "90"), say("person", 2, "fast")], {"fast"}, {}),
     "a word about one repository does not end what holds in all": (
-        [say("person", 1, "8080"), say("person", 2, "90", scope=("r1",))], {"(in_conflict)", "(out_of_scope)"}, {"scope": ("r2",)}),
+        [say("person", 1, "8080"), say("person", 2, "90", scope=("r1",))], {"8080", "(out_of_scope)"}, {"scope": ("r2",)}),
     "a word about all repositories is kept though it was said of one before": (
         [say("person", 1, "8080", scope=("r1",)), say("person", 2, "8080")], {"8080", "(out_of_scope)"}, {"scope": ("r2",)}),
     "a proposal with a period of its own is not moved by an earlier word": (

@@ -30,9 +30,11 @@ ACCEPTS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 
 @asynccontextmanager
 async def _connected(url: str, token: str, mode: Literal["auto", "legacy"] = "auto") -> AsyncGenerator[Client]:
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
-        async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
-            yield client
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+    ):
+        yield client
 
 
 def _use(url: str, token: str, work: Callable[[Client], Awaitable[T]], mode: Literal["auto", "legacy"] = "auto") -> T:

@@ -239,19 +239,8 @@ def test_an_answer_that_comes_back_in_a_session_teaches_nothing(api: Api) -> Non
 
 
 ANY_TEXT = (
-    "'",
-    "''; drop table ledger.claim; --",
-    "a & b | !c",
-    "\\",
-    "🦊",
-    "%",
-    "((((",
-    "a:*",
-    "\x00",
-    "<->",
-    "brain:x",
-    "x" * 2000,
-    "?" * 2000,
+    *("'", "''; drop table ledger.claim; --", "a & b | !c", "\\", "🦊", "%", "((((", "a:*", "\x00", "<->", "brain:x"),
+    *("x" * 2000, "?" * 2000),
 )
 
 

@@ -127,9 +127,14 @@ def claims(seed: int) -> Iterator[Claim]:
 
 
 def questions(number: int, *, seed: int) -> list[str]:
-    """That many different questions."""
+    """That many different questions; one in ten names the subject and the predicate of a claim that ``claims(0)`` begins with."""
     words = Words(seed)
-    return [words.question() for _ in range(number)]
+    known = claims(0)
+    asked = [words.question() for _ in range(number)]
+    for place in range(0, number, 10):
+        claim = next(known)
+        asked[place] = f"{claim.subject} {claim.predicate}"
+    return asked
 
 
 def paragraph(words: Words, lines: int) -> str:
@@ -155,7 +160,7 @@ def transcript(path: Path, megabytes: float, *, seed: int) -> None:
     draw = random.Random(seed)
     words = Words(seed)
     prose = [words.sentence() + draw.choice(("", "", "", " “" + words.rare() + "” — naïve")) for _ in range(3000)]
-    code = [f"\t{words.identifier()} = {words.identifier()}({draw.randint(0, 9999)}, \"{words.rare()}\")" for _ in range(3000)]
+    code = [f'\t{words.identifier()} = {words.identifier()}({draw.randint(0, 9999)}, "{words.rare()}")' for _ in range(3000)]
     left = int(megabytes * 1_000_000)
     parent: str | None = None
     session = str(UUID(int=draw.getrandbits(128), version=4))

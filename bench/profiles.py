@@ -1,0 +1,186 @@
+"""The embedded profile as its owner runs it: importing, the memory it holds, and how fast it acknowledges what is captured."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from bench import made
+from bench.figures import Figure, Say, Sizes, p50, p95
+from bench.machine import held_bytes
+from memoranda_cli.demo.server import Running, running
+
+IMPORT: Final = 0.25
+HELD_MB: Final = 600
+# a process that has just started is still tidying up
+SETTLE_SECONDS: Final = 3
+LOADS: Final = 5
+EVENTS_A_BATCH: Final = 20
+CLIENTS: Final = 8
+
+LEFT: Final = "select kind, count(*) from pipeline.job where state in ('ready', 'leased') group by kind"
+FAILED: Final = "select count(*) from pipeline.job where state = 'dead'"
+STORED: Final = "select (select count(*) from evidence.event), (select coalesce(sum(length(text)), 0) from evidence.chunk)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A running profile and the way into its database, which its owner has."""
+
+    told: Running
+    pid: int
+    dsn: str
+
+    def held_mb(self) -> float:
+        """The memory that the process and its Postgres hold, in megabytes."""
+        return held_bytes(self.pid) / 1e6
+
+
+@contextmanager
+def profile() -> Generator[Profile]:
+    """Runs ``memoranda up`` in a folder of its own."""
+    with running(keep=False) as told:
+        credentials: dict[str, Any] = json.loads((told.data / "credentials.json").read_bytes())
+        # the fifth line of this file is the folder of the socket
+        sockets = (told.data / "cluster" / "postmaster.pid").read_text().split("\n")[4]
+        dsn = make_conninfo(host=sockets, port=5432, user="postgres", dbname="memoranda")
+        yield Profile(told=told, pid=credentials["pid"], dsn=dsn)
+
+
+def importing(sizes: Sizes, say: Say) -> Iterator[Figure]:
+    """Import against parsing the same lines, and memory before and after."""
+    with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
+        say("making transcripts")
+        files = made.transcripts(Path(folder), sizes.import_megabytes)
+        megabytes = sum(path.stat().st_size for path in files) / 1e6
+        with profile() as here:
+            time.sleep(SETTLE_SECONDS)
+            yield Figure(name="memory held when idle", value=here.held_mb(), unit="MB", limit=HELD_MB)
+            loads = [_seconds_of_loads(files) for _ in range(LOADS)]
+            say(f"importing {megabytes:.0f} MB")
+            taken = _import(here, files, say)
+            # the machine may be busier now than it was: half of the yardstick before the import, half after it
+            loads += [_seconds_of_loads(files) for _ in range(LOADS)]
+            yield from _import_figures(megabytes, statistics.median(loads), taken)
+            time.sleep(SETTLE_SECONDS)
+            yield Figure(name=f"memory held after importing {megabytes:.0f} MB", value=here.held_mb(), unit="MB", limit=HELD_MB)
+            yield Figure(name="memory held at most while learning and indexing", value=taken.most_mb, unit="MB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """Seconds from the start of the command to when everything was stored, sealed, learned and indexed; and memory meanwhile."""
+
+    stored: float
+    sealed: float
+    learned: float
+    indexed: float
+    most_mb: float
+    events: int
+    characters: int
+
+
+def _import_figures(megabytes: float, loads: float, taken: _Taken) -> Iterator[Figure]:
+    yield Figure(name="json.loads over the lines", value=megabytes / loads, unit="MB/s")
+    for name, seconds in (("stored", taken.stored), ("sealed", taken.sealed), ("learned", taken.learned), ("indexed", taken.indexed)):
+        yield Figure(name=f"import until {name}", value=megabytes / seconds, unit="MB/s")
+    yield Figure(
+        name="import until sealed, against json.loads",
+        value=loads / taken.sealed,
+        unit="ratio",
+        limit=IMPORT,
+        keeps="at least",
+        note=f"{megabytes:.1f} MB of lines, {taken.events:,} events, {taken.characters / 1e6:.1f} million characters",
+    )
+
+
+def _seconds_of_loads(files: Sequence[Path]) -> float:
+    started = time.perf_counter()
+    for path in files:
+        with path.open("rb") as file:
+            for line in file:
+                json.loads(line)
+    return time.perf_counter() - started
+
+
+def _import(here: Profile, files: Sequence[Path], say: Say) -> _Taken:
+    """Runs the command and waits for the jobs of each kind to come to an end."""
+    command = [sys.executable, "-m", "memoranda_cli.main", "import", "--json", "--no-wait", "--data", str(here.told.data)]
+    started = time.perf_counter()
+    subprocess.run([*command, *map(str, files)], check=True, stdout=subprocess.DEVNULL)
+    stored = time.perf_counter() - started
+    ended: dict[str, float] = {}
+    most = 0.0
+    with psycopg.connect(here.dsn, autocommit=True) as admin:
+        while len(ended) < 3:
+            left = dict(admin.execute(LEFT).fetchall())
+            now = time.perf_counter() - started
+            # every sealing is followed by learning and indexing
+            ended |= {kind: now for kind in ("seal", "learn", "index") if kind not in ended and not left.get(kind) and not left.get("seal")}
+            say(f"{left.get('seal', 0)} to seal, {left.get('learn', 0)} to learn, {left.get('index', 0)} to index")
+            if "seal" in ended:
+                most = max(most, here.held_mb())
+            time.sleep(0.5 if "seal" in ended else 0.02)
+        counted = admin.execute(STORED).fetchone()
+        failed = admin.execute(FAILED).fetchone()
+    assert counted is not None
+    assert failed == (0,), f"{failed} jobs failed for good"
+    return _Taken(
+        stored=stored,
+        sealed=ended["seal"],
+        learned=ended["learn"],
+        indexed=ended["index"],
+        most_mb=most,
+        events=counted[0],
+        characters=counted[1],
+    )
+
+
+def acknowledging(sizes: Sizes, say: Say) -> Iterator[Figure]:
+    """How long a batch of twenty events takes to be acknowledged, which means stored: with one client, and with eight at once."""
+    with profile() as here:
+        for clients in (1, CLIENTS):
+            say(f"capturing with {clients} clients")
+            with ThreadPoolExecutor(clients) as pool:
+                runs = pool.map(partial(_acknowledged, here.told, clients, sizes.batches // clients), range(clients))
+                seconds = [second for run in runs for second in run]
+            what = "one client" if clients == 1 else f"{clients} clients"
+            yield Figure(name=f"capture acknowledged, {what}, p50", value=1000 * p50(seconds), unit="ms")
+            yield Figure(name=f"capture acknowledged, {what}, p95", value=1000 * p95(seconds), unit="ms")
+
+
+def _acknowledged(told: Running, clients: int, batches: int, client: int) -> list[float]:
+    words = made.Words(client)
+    seconds: list[float] = []
+    numbers = count()
+    headers = {"Authorization": f"Bearer {told.token}"}
+    with httpx.Client(base_url=told.url, headers=headers, timeout=60, trust_env=False) as http:
+        for batch in range(batches + 5):
+            body = _batch(words, f"{clients}-{client}", [next(numbers) for _ in range(EVENTS_A_BATCH)])
+            started = time.perf_counter()
+            answer = http.post(f"/v1/brains/{told.brain}/captures", json=body)
+            if batch >= 5:
+                seconds.append(time.perf_counter() - started)
+            answer.raise_for_status()
+    return seconds
+
+
+def _batch(words: made.Words, session: str, numbers: Sequence[int]) -> dict[str, Any]:
+    events = [{"key": f"{session}/{number}", "role": "assistant", "kind": "reply", "text": words.sentence() * 5} for number in numbers]
+    return {"source": {"host": "bench", "external_id": session, "kind": "session", "title": session}, "events": events, "last": False}

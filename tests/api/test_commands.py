@@ -253,7 +253,6 @@ def test_a_new_brain_is_asked_and_filled_at_once(api: Api, world: World, address
     assert {len(answer.json()["evidence"]) for answer in answers[:20]} == {0}
 
 
-@pytest.mark.xfail(strict=True, reason="the search weighs a word by how often it occurs now, and not by how often it did then")
 @pytest.mark.guarantee(10)
 def test_the_order_of_an_answer_does_not_change_with_later_writes(api: Api) -> None:
     """A word that became common since weighs less from now on, and as much as ever as of then."""

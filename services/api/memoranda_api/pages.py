@@ -15,7 +15,7 @@ body { margin: 0; min-height: 100vh; display: grid; place-items: center; backgro
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 main { width: min(26rem, calc(100vw - 2rem)); background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 2rem; }
 h1 { font-size: 1.25rem; margin: 0 0 .35rem; letter-spacing: -.01em; }
-p { margin: 0 0 1.25rem; color: var(--soft); }
+p { margin: 0 0 1.25rem; color: var(--soft); text-wrap: pretty; }
 button { width: 100%; padding: .7rem 1rem; border: 0; border-radius: 9px; background: var(--accent); color: var(--card); font: inherit;
   font-weight: 600; cursor: pointer; }
 button:focus-visible { outline: 3px solid var(--ink); outline-offset: 2px; }
@@ -29,6 +29,7 @@ code { display: block; margin-top: .5rem; padding: .6rem .7rem; background: var(
 <p>This link works once. Signing in lets you review what was learned: accept, correct, reject.</p>
 <button id="go" type="button">Sign in</button>
 <p id="told" role="status" aria-live="polite"></p>
+<noscript><p>Signing in needs JavaScript, which is off in this browser.</p></noscript>
 </main>
 <script>
 const link = new URLSearchParams(location.search).get("link") || "";

@@ -154,9 +154,9 @@ GUARDS = (
     ),
     Guard(
         name="a reader waits for who took an earlier time (10)",
-        file=SQL + "0005_lens.sql",
-        line="perform pg_advisory_lock_shared(access.write_lock(brain_id));",
-        without="perform pg_advisory_lock_shared(0);",
+        file=SQL + "0014_lens_wait.sql",
+        line="perform pg_advisory_xact_lock_shared(access.write_lock(brain_id));",
+        without="perform pg_advisory_xact_lock_shared(0);",
         tests="tests/flow/test_succession.py",
     ),
     Guard(

@@ -10,12 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import psycopg
 import pytest
 import uvicorn
 from fastapi import FastAPI
 from httpx2 import Response
-from psycopg.rows import TupleRow
 from starlette.testclient import TestClient
 
 from memoranda.settings import Settings
@@ -104,11 +102,6 @@ def problem(response: Response, status: int, code: str) -> dict[str, Any]:
     return document
 
 
-def server_connection(server: Server) -> psycopg.Connection[TupleRow]:
-    """An administrator's connection to the server, outside the test's database."""
-    return psycopg.connect(server.dsn(server.admin, "postgres"), autocommit=True)
-
-
 def make_app(world: World, **more: Any) -> FastAPI:
     """The application over a world's database."""
     from memoranda_api.app import create_app
@@ -123,6 +116,18 @@ def api(world: World) -> Generator[Api]:
     app = make_app(world)
     with TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False) as client:
         yield Api(world=world, app=app, client=client)
+
+
+@pytest.fixture(scope="module")
+def quiet(server: Server, template: str) -> Generator[Api]:
+    """The application over one world that the tests of a module share: for what is only read, or refused."""
+    from tests.world import make
+
+    with server.new("test", template=template) as database:
+        for world in make(database):
+            app = make_app(world)
+            with TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False) as client:
+                yield Api(world=world, app=app, client=client)
 
 
 @contextmanager

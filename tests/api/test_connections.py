@@ -65,20 +65,20 @@ def test_a_sender_that_stops_to_listen_hears_why(world: World, address: str) -> 
     assert b"connection: close" in answer.lower()
 
 
-def test_who_is_not_known_yet_may_send_little(api: Api) -> None:
+def test_who_is_not_known_yet_may_send_little(quiet: Api) -> None:
     body = {"link": "x" * 100, "more": "y" * OPEN_LIMIT}
-    problem(api.ask("POST", "/v1/sign-in", by="nobody", json=body), 413, "too_large")
+    problem(quiet.ask("POST", "/v1/sign-in", by="nobody", json=body), 413, "too_large")
 
 
 @pytest.mark.parametrize("length", ["9" * 5000, "999999999999999999999"])
-def test_a_length_that_is_no_size_is_too_large(api: Api, length: str) -> None:
-    problem(api.ask("POST", "claims", headers={"Content-Length": length}, content=b"{}"), 413, "too_large")
+def test_a_length_that_is_no_size_is_too_large(quiet: Api, length: str) -> None:
+    problem(quiet.ask("POST", "claims", headers={"Content-Length": length}, content=b"{}"), 413, "too_large")
 
 
 @pytest.mark.parametrize("host", ["localhost:80@evil.example", "localhost:evil", "localhost:7411:80", "[::1", "local host", "localhost."])
-def test_what_only_begins_like_our_name_is_not_ours(api: Api, host: str) -> None:
-    problem(api.ask("GET", "/v1/me", headers={"Host": host}), 421, "unknown_host")
-    problem(api.ask("GET", "/v1/me", headers={"Origin": f"http://{host}"}), 403, "foreign_origin")
+def test_what_only_begins_like_our_name_is_not_ours(quiet: Api, host: str) -> None:
+    problem(quiet.ask("GET", "/v1/me", headers={"Host": host}), 421, "unknown_host")
+    problem(quiet.ask("GET", "/v1/me", headers={"Origin": f"http://{host}"}), 403, "foreign_origin")
 
 
 def test_an_installation_answers_under_the_names_of_its_settings(world: World) -> None:

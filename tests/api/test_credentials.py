@@ -74,9 +74,9 @@ def test_nobody_writes_in_a_brain_that_is_not_theirs(api: Api, path: str, body: 
 
 
 @pytest.mark.parametrize("slug", ["a%00b", "MAIN", "%F0%9F%A6%8A", "x" * 300, "..", "%2e%2e%2fmain"])
-def test_a_brain_name_that_none_can_have_is_unknown(api: Api, slug: str) -> None:
+def test_a_brain_name_that_none_can_have_is_unknown(quiet: Api, slug: str) -> None:
     for method, path in (("GET", "claims"), ("POST", "recall")):
-        response = api.ask(method, f"/v1/brains/{slug}/{path}", json={"question": "what?"} if method == "POST" else None)
+        response = quiet.ask(method, f"/v1/brains/{slug}/{path}", json={"question": "what?"} if method == "POST" else None)
         assert response.status_code == 404, response.text
         assert response.headers["content-type"] == "application/problem+json"
 
@@ -95,10 +95,10 @@ def test_a_brain_name_that_none_can_have_is_unknown(api: Api, slug: str) -> None
         {"Cookie": "memoranda_session=this-one-was-never-given-to-anybody"},
     ],
 )
-def test_without_a_credential_that_holds_nobody_comes_in(api: Api, headers: dict[str, str]) -> None:
+def test_without_a_credential_that_holds_nobody_comes_in(quiet: Api, headers: dict[str, str]) -> None:
     for method, path in (("GET", "/v1/me"), ("GET", "/v1/brains"), ("GET", "claims"), ("POST", "recall"), ("POST", "claims")):
         body = {"question": "q"} if path == "recall" else {"subject": "a", "predicate": "b", "value": "c"}
-        response = api.ask(method, path, by="nobody", headers=headers, json=body if method == "POST" else None)
+        response = quiet.ask(method, path, by="nobody", headers=headers, json=body if method == "POST" else None)
         document = problem(response, 401, "not_signed_in")
         assert document["mend"]
         assert response.headers["www-authenticate"].startswith("Bearer")
@@ -132,16 +132,16 @@ def test_a_token_is_stored_as_its_digest_and_shown_once(api: Api) -> None:
     assert bytes(stored) == hashlib.sha256(given["token"].encode()).digest()
 
 
-def test_only_an_admin_in_the_browser_gives_lists_and_revokes_tokens(api: Api) -> None:
-    problem(api.ask("POST", "tokens", by="agent", json={"agent": "bot"}), 403, "role_too_low")
-    problem(api.ask("GET", "tokens", by="agent"), 403, "role_too_low")
-    problem(api.ask("DELETE", f"tokens/{NOBODYS}", by="agent"), 403, "role_too_low")
-    problem(api.ask("POST", "tokens", by="page", json={"agent": "bot"}), 403, CSRF)
+def test_only_an_admin_in_the_browser_gives_lists_and_revokes_tokens(quiet: Api) -> None:
+    problem(quiet.ask("POST", "tokens", by="agent", json={"agent": "bot"}), 403, "role_too_low")
+    problem(quiet.ask("GET", "tokens", by="agent"), 403, "role_too_low")
+    problem(quiet.ask("DELETE", f"tokens/{NOBODYS}", by="agent"), 403, "role_too_low")
+    problem(quiet.ask("POST", "tokens", by="page", json={"agent": "bot"}), 403, CSRF)
 
 
 @pytest.mark.parametrize("role", ["reviewer", "admin", "owner", ""])
-def test_an_agent_is_given_no_role_that_reviews(api: Api, role: str) -> None:
-    problem(api.ask("POST", "tokens", by="person", json={"agent": "bot", "role": role}), 422, "invalid")
+def test_an_agent_is_given_no_role_that_reviews(quiet: Api, role: str) -> None:
+    problem(quiet.ask("POST", "tokens", by="person", json={"agent": "bot", "role": role}), 422, "invalid")
 
 
 def test_a_write_from_a_browser_needs_its_csrf_token(api: Api) -> None:
@@ -154,29 +154,29 @@ def test_a_write_from_a_browser_needs_its_csrf_token(api: Api) -> None:
     assert api.ask("POST", f"claims/{claim}/review", by="person", json=body).status_code == 200
 
 
-def test_a_bearer_token_wins_over_a_cookie(api: Api) -> None:
-    both = {**api.headers("person"), **api.headers("agent")}
-    assert api.ask("GET", "/v1/me", by="nobody", headers=both).json()["kind"] == "agent"
-    broken = {**api.headers("person"), "Authorization": "Bearer nonsense-nonsense-nonsense"}
-    problem(api.ask("GET", "/v1/me", by="nobody", headers=broken), 401, "not_signed_in")
+def test_a_bearer_token_wins_over_a_cookie(quiet: Api) -> None:
+    both = {**quiet.headers("person"), **quiet.headers("agent")}
+    assert quiet.ask("GET", "/v1/me", by="nobody", headers=both).json()["kind"] == "agent"
+    broken = {**quiet.headers("person"), "Authorization": "Bearer nonsense-nonsense-nonsense"}
+    problem(quiet.ask("GET", "/v1/me", by="nobody", headers=broken), 401, "not_signed_in")
 
 
-def test_a_reader_reads_and_writes_nothing(api: Api) -> None:
-    assert api.ask("GET", "claims", by="reader").status_code == 200
-    assert api.ask("POST", "recall", by="reader", json={"question": "what?"}).status_code == 200
+def test_a_reader_reads_and_writes_nothing(quiet: Api) -> None:
+    assert quiet.ask("GET", "claims", by="reader").status_code == 200
+    assert quiet.ask("POST", "recall", by="reader", json={"question": "what?"}).status_code == 200
     for path, body in (
         ("claims", {"subject": "a", "predicate": "b", "value": "c"}),
         ("captures", NO_EVENTS),
         (f"claims/{NOBODYS}/flag", {"reason": "why"}),
     ):
-        problem(api.ask("POST", path, by="reader", json=body), 403, "role_too_low")
+        problem(quiet.ask("POST", path, by="reader", json=body), 403, "role_too_low")
 
 
-def test_a_writer_reads_no_history_and_no_audit(api: Api) -> None:
-    problem(api.ask("POST", "recall", by="agent", json={"question": "what?", "mode": "history"}), 403, "role_too_low")
-    problem(api.ask("GET", "claims", by="agent", params={"mode": "history"}), 403, "role_too_low")
-    problem(api.ask("GET", f"claims/{NOBODYS}/history", by="agent"), 403, "role_too_low")
-    problem(api.ask("GET", "audit", by="agent"), 403, "role_too_low")
+def test_a_writer_reads_no_history_and_no_audit(quiet: Api) -> None:
+    problem(quiet.ask("POST", "recall", by="agent", json={"question": "what?", "mode": "history"}), 403, "role_too_low")
+    problem(quiet.ask("GET", "claims", by="agent", params={"mode": "history"}), 403, "role_too_low")
+    problem(quiet.ask("GET", f"claims/{NOBODYS}/history", by="agent"), 403, "role_too_low")
+    problem(quiet.ask("GET", "audit", by="agent"), 403, "role_too_low")
 
 
 def test_a_token_that_was_given_the_history_reads_it(api: Api) -> None:
@@ -235,8 +235,8 @@ def test_the_session_of_a_link_works_until_it_signs_out(api: Api) -> None:
     problem(api.ask("GET", "/v1/me", by="nobody", headers=headers), 401, "not_signed_in")
 
 
-def test_me_says_who_asks_and_which_brains_open(api: Api) -> None:
-    told = api.get("/v1/me")
+def test_me_says_who_asks_and_which_brains_open(quiet: Api) -> None:
+    told = quiet.get("/v1/me")
     assert (told["kind"], told["channel"]) == ("agent", "token")
     assert [(brain["slug"], brain["role"]) for brain in told["brains"]] == [("main", "writer")]
 

@@ -10,32 +10,32 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.api.conftest import BODY_LIMIT, HOST, NOBODYS, Api, problem, server_connection
+from tests.api.conftest import BODY_LIMIT, HOST, NOBODYS, Api, problem
 
 GOOD = {"subject": "billing", "predicate": "port", "value": "8080"}
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:7411", "127.0.0.1.evil.example", "", "localhost.evil.example:80"])
-def test_a_name_that_is_not_ours_is_refused(api: Api, host: str) -> None:
+def test_a_name_that_is_not_ours_is_refused(quiet: Api, host: str) -> None:
     for path in ("/v1/me", "/mcp/main", "/sign-in"):
-        problem(api.ask("GET", path, headers={"Host": host}), 421, "unknown_host")
+        problem(quiet.ask("GET", path, headers={"Host": host}), 421, "unknown_host")
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:7411", "127.0.0.1:1", "[::1]", "[::1]:7411"])
-def test_this_machine_answers_under_its_own_names(api: Api, host: str) -> None:
-    assert api.ask("GET", "/v1/me", headers={"Host": host}).status_code == 200
+def test_this_machine_answers_under_its_own_names(quiet: Api, host: str) -> None:
+    assert quiet.ask("GET", "/v1/me", headers={"Host": host}).status_code == 200
 
 
-def test_a_probe_asks_for_health_under_any_name(api: Api) -> None:
+def test_a_probe_asks_for_health_under_any_name(quiet: Api) -> None:
     for path in ("/v1/health/live", "/v1/health/ready"):
-        assert api.ask("GET", path, by="nobody", headers={"Host": "10.4.0.17:8080"}).status_code == 200
+        assert quiet.ask("GET", path, by="nobody", headers={"Host": "10.4.0.17:8080"}).status_code == 200
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1.evil.example", "http://[", "", "file://"])
-def test_a_foreign_origin_is_refused(api: Api, origin: str) -> None:
+def test_a_foreign_origin_is_refused(quiet: Api, origin: str) -> None:
     for by in ("person", "agent"):
-        problem(api.ask("POST", "claims", by=by, headers={"Origin": origin}, json=GOOD), 403, "foreign_origin")
-    problem(api.ask("POST", "/mcp/main", headers={"Origin": origin}, json={}), 403, "foreign_origin")
+        problem(quiet.ask("POST", "claims", by=by, headers={"Origin": origin}, json=GOOD), 403, "foreign_origin")
+    problem(quiet.ask("POST", "/mcp/main", headers={"Origin": origin}, json={}), 403, "foreign_origin")
 
 
 def test_the_own_origin_is_taken(api: Api) -> None:
@@ -50,19 +50,19 @@ def _chunks(size: int) -> Generator[bytes]:
 
 
 @pytest.mark.parametrize("path", ["claims", "captures", "recall", "/mcp/main", "/v1/brains"])
-def test_a_body_that_is_too_large_is_refused_however_it_comes(api: Api, path: str) -> None:
+def test_a_body_that_is_too_large_is_refused_however_it_comes(quiet: Api, path: str) -> None:
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    declared = api.ask("POST", path, headers=headers, content=b" " * (BODY_LIMIT + 1))
+    declared = quiet.ask("POST", path, headers=headers, content=b" " * (BODY_LIMIT + 1))
     problem(declared, 413, "too_large")
-    chunked = api.ask("POST", path, headers=headers, content=_chunks(2 * BODY_LIMIT))
+    chunked = quiet.ask("POST", path, headers=headers, content=_chunks(2 * BODY_LIMIT))
     assert "content-length" not in chunked.request.headers
     problem(chunked, 413, "too_large")
-    understated = api.ask("POST", path, headers={**headers, "Content-Length": "10"}, content=_chunks(2 * BODY_LIMIT))
+    understated = quiet.ask("POST", path, headers={**headers, "Content-Length": "10"}, content=_chunks(2 * BODY_LIMIT))
     problem(understated, 413, "too_large")
-    assert api.world.rows("select 1 from ledger.claim") == []
+    assert quiet.world.rows("select 1 from ledger.claim") == []
 
 
-def test_nothing_of_a_body_is_read_for_who_has_no_credential(api: Api) -> None:
+def test_nothing_of_a_body_is_read_for_who_has_no_credential(quiet: Api) -> None:
     read: list[int] = []
 
     def content() -> Generator[bytes]:
@@ -70,7 +70,7 @@ def test_nothing_of_a_body_is_read_for_who_has_no_credential(api: Api) -> None:
             read.append(number)
             yield b"x" * 1024
 
-    problem(api.ask("POST", "claims", by="nobody", content=content()), 401, "not_signed_in")
+    problem(quiet.ask("POST", "claims", by="nobody", content=content()), 401, "not_signed_in")
 
 
 def test_a_refusal_does_not_wait_for_the_body(address: str) -> None:
@@ -85,9 +85,9 @@ def test_a_refusal_does_not_wait_for_the_body(address: str) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "gzip, identity"])
-def test_a_compressed_body_is_refused(api: Api, coding: str) -> None:
+def test_a_compressed_body_is_refused(quiet: Api, coding: str) -> None:
     content = gzip.compress(json.dumps(GOOD).encode())
-    problem(api.ask("POST", "claims", headers={"Content-Encoding": coding}, content=content), 415, "unsupported_media_type")
+    problem(quiet.ask("POST", "claims", headers={"Content-Encoding": coding}, content=content), 415, "unsupported_media_type")
 
 
 BROKEN = {
@@ -121,12 +121,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_body_that_cannot_be_is_an_error_of_its_sender(api: Api, kind: str) -> None:
-    response = api.ask("POST", "claims", headers={"Content-Type": "application/json"}, content=BROKEN[kind])
+def test_a_body_that_cannot_be_is_an_error_of_its_sender(quiet: Api, kind: str) -> None:
+    response = quiet.ask("POST", "claims", headers={"Content-Type": "application/json"}, content=BROKEN[kind])
     document = problem(response, 422, "invalid")
     assert document["field"]
     assert document["outcome"] == "not_applied"
-    assert api.world.rows("select 1 from ledger.revision") == []
+    assert quiet.world.rows("select 1 from ledger.revision") == []
 
 
 @pytest.mark.parametrize("field", ["valid_from", "valid_to", "observed_at"])
@@ -134,9 +134,9 @@ def test_a_body_that_cannot_be_is_an_error_of_its_sender(api: Api, kind: str) ->
     "moment",
     ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-02-30T00:00:00Z", "2026-01-01T00:00:00", "yesterday", "", 1e400],
 )
-def test_a_time_that_cannot_be_kept_is_refused(api: Api, field: str, moment: object) -> None:
+def test_a_time_that_cannot_be_kept_is_refused(quiet: Api, field: str, moment: object) -> None:
     body = json.dumps({**GOOD, field: moment}).replace("Infinity", "1e400")
-    problem(api.ask("POST", "claims", headers={"Content-Type": "application/json"}, content=body.encode()), 422, "invalid")
+    problem(quiet.ask("POST", "claims", headers={"Content-Type": "application/json"}, content=body.encode()), 422, "invalid")
 
 
 def test_the_first_and_the_last_time_that_are_taken_can_be_read_back(api: Api) -> None:
@@ -172,44 +172,44 @@ def test_nul_and_lone_surrogates_become_replacement_characters(api: Api) -> None
         ("jobs?lane=fast", "lane"),
     ],
 )
-def test_a_wrong_parameter_is_named(api: Api, path: str, field: str) -> None:
-    assert problem(api.ask("GET", path), 422, "invalid")["field"] == field
+def test_a_wrong_parameter_is_named(quiet: Api, path: str, field: str) -> None:
+    assert problem(quiet.ask("GET", path), 422, "invalid")["field"] == field
 
 
 @pytest.mark.parametrize("text", ["bill%00ing", "%ED%A0%80", "🦊", "'; drop table ledger.claim; --", "%", "\\", "_"])
-def test_a_subject_may_be_any_text(api: Api, text: str) -> None:
-    assert api.ask("GET", f"claims?subject={text}&predicate={text}").json()["items"] == []
+def test_a_subject_may_be_any_text(quiet: Api, text: str) -> None:
+    assert quiet.ask("GET", f"claims?subject={text}&predicate={text}").json()["items"] == []
 
 
-def test_a_reason_may_be_any_text(api: Api) -> None:
-    problem(api.ask("DELETE", f"sources/{NOBODYS}?reason=a%00b", by="person"), 404, "not_found")
+def test_a_reason_may_be_any_text(quiet: Api) -> None:
+    problem(quiet.ask("DELETE", f"sources/{NOBODYS}?reason=a%00b", by="person"), 404, "not_found")
 
 
 @pytest.mark.parametrize("key", ["", "k" * 201])
-def test_an_idempotency_key_has_one_to_two_hundred_characters(api: Api, key: str) -> None:
-    problem(api.ask("POST", "claims", headers={"Idempotency-Key": key}, json=GOOD), 422, "invalid")
+def test_an_idempotency_key_has_one_to_two_hundred_characters(quiet: Api, key: str) -> None:
+    problem(quiet.ask("POST", "claims", headers={"Idempotency-Key": key}, json=GOOD), 422, "invalid")
 
 
-def test_what_does_not_exist_is_a_problem_document_too(api: Api) -> None:
-    problem(api.ask("GET", "/v1/nothing"), 404, "not_found")
-    problem(api.ask("GET", "/nothing", by="nobody"), 401, "not_signed_in")
-    problem(api.ask("PUT", "claims", json=GOOD), 405, "method_not_allowed")
-    problem(api.ask("GET", f"claims/{NOBODYS}"), 404, "not_found")
-    problem(api.ask("GET", f"jobs/{NOBODYS}"), 404, "not_found")
-    problem(api.ask("GET", f"sources/{NOBODYS}"), 404, "not_found")
-    problem(api.ask("GET", f"sources/{NOBODYS}/progress"), 404, "not_found")
-    problem(api.ask("GET", f"claims/{NOBODYS}/history", by="person"), 404, "not_found")
+def test_what_does_not_exist_is_a_problem_document_too(quiet: Api) -> None:
+    problem(quiet.ask("GET", "/v1/nothing"), 404, "not_found")
+    problem(quiet.ask("GET", "/nothing", by="nobody"), 401, "not_signed_in")
+    problem(quiet.ask("PUT", "claims", json=GOOD), 405, "method_not_allowed")
+    problem(quiet.ask("GET", f"claims/{NOBODYS}"), 404, "not_found")
+    problem(quiet.ask("GET", f"jobs/{NOBODYS}"), 404, "not_found")
+    problem(quiet.ask("GET", f"sources/{NOBODYS}"), 404, "not_found")
+    problem(quiet.ask("GET", f"sources/{NOBODYS}/progress"), 404, "not_found")
+    problem(quiet.ask("GET", f"claims/{NOBODYS}/history", by="person"), 404, "not_found")
 
 
-def test_every_answer_carries_the_security_headers(api: Api) -> None:
+def test_every_answer_carries_the_security_headers(quiet: Api) -> None:
     for response in (
-        api.ask("GET", "/v1/me"),
-        api.ask("GET", "/sign-in", by="nobody"),
-        api.ask("GET", "/v1/nothing"),
-        api.ask("GET", "/v1/me", by="nobody"),
-        api.ask("GET", "/v1/me", headers={"Host": "evil.example"}),
-        api.ask("POST", "claims", content=b" " * (BODY_LIMIT + 1)),
-        api.ask("POST", "claims", json={}),
+        quiet.ask("GET", "/v1/me"),
+        quiet.ask("GET", "/sign-in", by="nobody"),
+        quiet.ask("GET", "/v1/nothing"),
+        quiet.ask("GET", "/v1/me", by="nobody"),
+        quiet.ask("GET", "/v1/me", headers={"Host": "evil.example"}),
+        quiet.ask("POST", "claims", content=b" " * (BODY_LIMIT + 1)),
+        quiet.ask("POST", "claims", json={}),
     ):
         assert response.headers["x-content-type-options"] == "nosniff", response.status_code
         assert response.headers["cache-control"] == "no-store"
@@ -251,26 +251,8 @@ def test_a_store_that_is_busy_is_said_to_be(api: Api) -> None:
     assert api.ask("GET", "claims").status_code == 200
 
 
-def test_a_store_that_is_away_is_said_to_be(api: Api) -> None:
-    assert api.ask("GET", "/v1/health/ready", by="nobody").json()["status"] == "ready"
-    name, server = api.world.database.name, api.world.database.server
-    server.execute("alter database {} allow_connections false", name)
-    try:
-        with server_connection(server) as admin:
-            admin.execute("select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = %s", (name,))
-        ready = api.ask("GET", "/v1/health/ready", by="nobody")
-        assert ready.status_code == 503
-        assert ready.json()["status"] == "not ready"
-        assert api.ask("GET", "/v1/health/live", by="nobody").status_code == 200
-        document = problem(api.ask("GET", "claims"), 503, "busy")
-        assert document["outcome"] == "not_applied"
-        assert name not in str(document)
-    finally:
-        server.execute("alter database {} allow_connections true", name)
-
-
-def test_the_description_lists_every_route_with_its_errors(api: Api) -> None:
-    described = api.ask("GET", "/openapi.json", by="nobody").json()
+def test_the_description_lists_every_route_with_its_errors(quiet: Api) -> None:
+    described = quiet.ask("GET", "/openapi.json", by="nobody").json()
     assert described["info"]["title"] == "Memoranda"
     operations = [(path, method, operation) for path, methods in described["paths"].items() for method, operation in methods.items()]
     assert len({operation["operationId"] for _, _, operation in operations}) == len(operations)

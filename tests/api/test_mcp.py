@@ -180,15 +180,15 @@ def test_every_argument_of_remember_has_its_effect(world: World, url: str, token
         ("forget", {"claim_id": "x"}, "no tool"),
     ],
 )
-def test_a_wrong_call_is_a_tool_error_that_says_what_is_wrong(api: Api, tool: str, arguments: dict[str, Any], named: str) -> None:
+def test_a_wrong_call_is_a_tool_error_that_says_what_is_wrong(quiet: Api, tool: str, arguments: dict[str, Any], named: str) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-    response = api.ask("POST", "/mcp/main", headers=ACCEPTS, json=call)
+    response = quiet.ask("POST", "/mcp/main", headers=ACCEPTS, json=call)
     assert response.status_code == 200, response.text
     result = response.json()["result"]
     assert result["isError"] is True
     assert named in result["content"][0]["text"]
     assert "AKIA" not in response.text
-    assert api.world.rows("select 1 from ledger.revision") == []
+    assert quiet.world.rows("select 1 from ledger.revision") == []
 
 
 def test_a_list_may_come_as_json_text_and_text_that_looks_like_json_stays_text(url: str, token: str) -> None:
@@ -269,12 +269,12 @@ def test_a_token_opens_its_own_brain_and_no_other(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["/mcp/main", "/mcp/main/"])
-def test_both_addresses_are_served_without_a_redirect_and_ask_for_a_token(api: Api, path: str) -> None:
-    served = api.ask("POST", path, headers=ACCEPTS, json=CALL, follow_redirects=False)
+def test_both_addresses_are_served_without_a_redirect_and_ask_for_a_token(quiet: Api, path: str) -> None:
+    served = quiet.ask("POST", path, headers=ACCEPTS, json=CALL, follow_redirects=False)
     assert served.status_code == 200
     assert "mcp-session-id" not in served.headers
     for by in ("nobody", "person", "mem_this_one_was_never_given_to_anybody"):
-        refused = api.ask("POST", path, by=by, headers=ACCEPTS, json=CALL, follow_redirects=False)
+        refused = quiet.ask("POST", path, by=by, headers=ACCEPTS, json=CALL, follow_redirects=False)
         problem(refused, 401, "not_signed_in")
         assert refused.headers["www-authenticate"].startswith("Bearer")
 
@@ -287,15 +287,15 @@ def test_a_revoked_token_is_refused_from_the_next_call_on(api: Api) -> None:
     problem(api.ask("POST", "/mcp/main", by=given["token"], headers={**ACCEPTS, **session}, json=CALL), 401, "not_signed_in")
 
 
-def test_an_old_session_id_is_served(api: Api) -> None:
+def test_an_old_session_id_is_served(quiet: Api) -> None:
     """Clients keep the id of a server that was restarted: there are no sessions to lose."""
     session = {"Mcp-Session-Id": "b58a0b0e4a0e4cd0b2a4a1f5cf4b9a11"}
-    assert api.ask("POST", "/mcp/main", headers={**ACCEPTS, **session}, json=CALL).status_code == 200
+    assert quiet.ask("POST", "/mcp/main", headers={**ACCEPTS, **session}, json=CALL).status_code == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
-def test_no_stream_is_held_open_and_no_session_ended(api: Api, method: str) -> None:
-    response = api.ask(method, "/mcp/main", headers={"Accept": "text/event-stream"})
+def test_no_stream_is_held_open_and_no_session_ended(quiet: Api, method: str) -> None:
+    response = quiet.ask(method, "/mcp/main", headers={"Accept": "text/event-stream"})
     problem(response, 405, "method_not_allowed")
     assert response.headers["allow"] == "POST"
 
@@ -321,12 +321,12 @@ def test_no_stream_is_held_open_and_no_session_ended(api: Api, method: str) -> N
         b'{"jsonrpc": "1.0", "id": 1, "method": "tools/list"}',
     ],
 )
-def test_what_is_no_call_is_no_failure_of_the_server(api: Api, content: bytes) -> None:
-    response = api.ask("POST", "/mcp/main", headers=ACCEPTS, content=content)
+def test_what_is_no_call_is_no_failure_of_the_server(quiet: Api, content: bytes) -> None:
+    response = quiet.ask("POST", "/mcp/main", headers=ACCEPTS, content=content)
     assert 200 <= response.status_code < 500, response.text
     assert "Traceback" not in response.text
     assert "site-packages" not in response.text
-    assert api.ask("POST", "/mcp/main", headers=ACCEPTS, json=CALL).status_code == 200
+    assert quiet.ask("POST", "/mcp/main", headers=ACCEPTS, json=CALL).status_code == 200
 
 
 def test_calls_may_reach_any_instance(world: World, token: str) -> None:

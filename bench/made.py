@@ -142,17 +142,32 @@ def paragraph(words: Words, lines: int) -> str:
     return "\n".join(f"{words.sentence()} {words.identifier()}" for _ in range(lines))
 
 
-def transcripts(folder: Path, megabytes: float, *, each: float = 5.0) -> list[Path]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How long the lines of a transcript are: the sentences of a reply at most, and the characters of a tool's result from and to."""
+
+    reply: int
+    shortest: int
+    longest: int
+
+
+LONG = Shape(reply=30, shortest=1000, longest=30_000)
+"""Agents that read files and run tests: 9 KB a line."""
+SHORT = Shape(reply=6, shortest=100, longest=4000)
+"""Agents that talk and make small steps: 2 KB a line, so what each line costs counts more than its bytes."""
+
+
+def transcripts(folder: Path, megabytes: float, shape: Shape, *, each: float = 5.0) -> list[Path]:
     """Claude Code sessions of about ``each`` megabytes, in ``folder``."""
     number = max(1, round(megabytes / each))
     paths = [folder / f"session-{place}.jsonl" for place in range(number)]
     for place, path in enumerate(paths):
-        transcript(path, megabytes / number, seed=100 + place)
+        transcript(path, megabytes / number, shape, seed=100 + place + shape.reply)
     return paths
 
 
-def transcript(path: Path, megabytes: float, *, seed: int) -> None:
-    """Writes one session: short prompts, long replies, edits, and tool results of 1 to 30 KB, one in a hundred of 100 KB.
+def transcript(path: Path, megabytes: float, shape: Shape, *, seed: int) -> None:
+    """Writes one session: short prompts, replies, edits, and tool results, one in a hundred of which has 100 KB.
 
     Code has an escape every 20 letters, prose a letter that is not ASCII in every hundred, and each tool result stands twice in
     its line, as the tool writes it.
@@ -167,7 +182,7 @@ def transcript(path: Path, megabytes: float, *, seed: int) -> None:
     with path.open("wb") as file:
         for number in range(100_000_000):
             identity = str(UUID(int=draw.getrandbits(128), version=4))
-            record = _wrapped(_record(draw, prose, code, number), session, identity, parent, number)
+            record = _wrapped(_record(draw, shape, prose, code, number), session, identity, parent, number)
             line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
             file.write(line + b"\n")
             parent = identity
@@ -176,18 +191,18 @@ def transcript(path: Path, megabytes: float, *, seed: int) -> None:
                 return
 
 
-def _record(draw: random.Random, prose: list[str], code: list[str], number: int) -> dict[str, object]:
+def _record(draw: random.Random, shape: Shape, prose: list[str], code: list[str], number: int) -> dict[str, object]:
     turn = number % 6
     if number % 60 == 0:
         return {"type": "user", "message": {"role": "user", "content": " ".join(draw.choices(prose, k=draw.randint(1, 4)))}}
     if turn in (0, 3):
-        text = "\n\n".join(draw.choices(prose, k=draw.randint(4, 30)))
+        text = "\n\n".join(draw.choices(prose, k=draw.randint(1, shape.reply)))
         return {"type": "assistant", "message": {"id": f"msg_{number}", "role": "assistant", "content": [{"type": "text", "text": text}]}}
     if turn in (1, 4):
         new = "\n".join(draw.choices(code, k=draw.randint(1, 40)))
         call = {"type": "tool_use", "id": f"toolu_{number}", "name": "Edit", "input": {"file_path": f"/srv/app/{number}.py", "new": new}}
         return {"type": "assistant", "message": {"id": f"msg_{number}", "role": "assistant", "content": [call]}}
-    size = 100_000 if draw.random() < 0.01 else int(1000 * 30 ** draw.random())
+    size = 100_000 if draw.random() < 0.01 else int(shape.shortest * (shape.longest / shape.shortest) ** draw.random())
     text = "\n".join(draw.choices(code, k=max(1, size // 45)))
     result = {"tool_use_id": f"toolu_{number - 1}", "type": "tool_result", "content": text}
     return {"type": "user", "message": {"role": "user", "content": [result]}, "toolUseResult": {"stdout": text, "stderr": ""}}

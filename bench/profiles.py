@@ -32,6 +32,7 @@ HELD_MB: Final = 600
 SETTLE_SECONDS: Final = 3
 LOADS: Final = 5
 EVENTS_A_BATCH: Final = 20
+KINDS: Final = ("seal", "learn", "index")
 CLIENTS: Final = 8
 
 LEFT: Final = "select kind, count(*) from pipeline.job where state in ('ready', 'leased') group by kind"
@@ -65,28 +66,37 @@ def profile() -> Generator[Profile]:
 
 def importing(sizes: Sizes, say: Say) -> Iterator[Figure]:
     """Import against parsing the same lines, and memory before and after."""
-    with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
-        say("making transcripts")
-        files = made.transcripts(Path(folder), sizes.import_megabytes)
-        megabytes = sum(path.stat().st_size for path in files) / 1e6
-        with profile() as here:
-            time.sleep(SETTLE_SECONDS)
-            yield Figure(name="memory held when idle", value=here.held_mb(), unit="MB", limit=HELD_MB)
-            loads = [_seconds_of_loads(files) for _ in range(LOADS)]
-            say(f"importing {megabytes:.0f} MB")
-            taken = _import(here, files, say)
-            # the machine may be busier now than it was: half of the yardstick before the import, half after it
-            loads += [_seconds_of_loads(files) for _ in range(LOADS)]
-            yield from _import_figures(megabytes, statistics.median(loads), taken)
-            time.sleep(SETTLE_SECONDS)
-            yield Figure(name=f"memory held after importing {megabytes:.0f} MB", value=here.held_mb(), unit="MB", limit=HELD_MB)
-            yield Figure(name="memory held at most while learning and indexing", value=taken.most_mb, unit="MB")
+    with profile() as here:
+        time.sleep(SETTLE_SECONDS)
+        yield Figure(name="memory held when idle", value=here.held_mb(), unit="MB", limit=HELD_MB)
+        long = _measure(here, sizes.import_megabytes, made.LONG, say)
+        yield Figure(name="json.loads over the lines", value=long.megabytes / long.loads, unit="MB/s")
+        ends = {"stored": long.stored, "sealed": long.sealed, "learned": long.learned, "indexed": long.indexed}
+        for name, seconds in ends.items():
+            yield Figure(name=f"import until {name}", value=long.megabytes / seconds, unit="MB/s")
+        yield Figure(name="import until stored, against json.loads", value=long.loads / long.stored, unit="ratio")
+        yield Figure(
+            name="import until sealed, against json.loads",
+            value=long.loads / long.sealed,
+            unit="ratio",
+            limit=IMPORT,
+            keeps="at least",
+            note=f"{long.megabytes:.1f} MB of lines, {long.events:,} events, {long.characters / 1e6:.1f} million characters",
+        )
+        time.sleep(SETTLE_SECONDS)
+        yield Figure(name=f"memory held after importing {long.megabytes:.0f} MB", value=here.held_mb(), unit="MB", limit=HELD_MB)
+        yield Figure(name="memory held at most while learning and indexing", value=long.most_mb, unit="MB")
+        short = _measure(here, sizes.import_megabytes / 4, made.SHORT, say)
+        yield Figure(name="import of short lines until stored, against json.loads", value=short.loads / short.stored, unit="ratio")
+        yield Figure(name="import of short lines until sealed, against json.loads", value=short.loads / short.sealed, unit="ratio")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """Seconds from the start of the command to when everything was stored, sealed, learned and indexed; and memory meanwhile."""
+    """One import: seconds of json.loads, and from the start of the command to when everything was stored, sealed, learned, indexed."""
 
+    megabytes: float
+    loads: float
     stored: float
     sealed: float
     learned: float
@@ -96,18 +106,28 @@ class _Taken:
     characters: int
 
 
-def _import_figures(megabytes: float, loads: float, taken: _Taken) -> Iterator[Figure]:
-    yield Figure(name="json.loads over the lines", value=megabytes / loads, unit="MB/s")
-    for name, seconds in (("stored", taken.stored), ("sealed", taken.sealed), ("learned", taken.learned), ("indexed", taken.indexed)):
-        yield Figure(name=f"import until {name}", value=megabytes / seconds, unit="MB/s")
-    yield Figure(
-        name="import until sealed, against json.loads",
-        value=loads / taken.sealed,
-        unit="ratio",
-        limit=IMPORT,
-        keeps="at least",
-        note=f"{megabytes:.1f} MB of lines, {taken.events:,} events, {taken.characters / 1e6:.1f} million characters",
-    )
+def _measure(here: Profile, megabytes: float, shape: made.Shape, say: Say) -> _Taken:
+    with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
+        say("making transcripts")
+        files = made.transcripts(Path(folder), megabytes, shape)
+        size = sum(path.stat().st_size for path in files) / 1e6
+        # the machine may be busier later than it is now: half of the yardstick before the import, half after it
+        loads = [_seconds_of_loads(files) for _ in range(LOADS)]
+        say(f"importing {size:.0f} MB")
+        stored, ended, most = _import(here, files, say)
+        loads += [_seconds_of_loads(files) for _ in range(LOADS)]
+        events, characters = _counted(here)
+        return _Taken(
+            megabytes=size,
+            loads=statistics.median(loads),
+            stored=stored,
+            sealed=ended["seal"],
+            learned=ended["learn"],
+            indexed=ended["index"],
+            most_mb=most,
+            events=events,
+            characters=characters,
+        )
 
 
 def _seconds_of_loads(files: Sequence[Path]) -> float:
@@ -119,8 +139,8 @@ def _seconds_of_loads(files: Sequence[Path]) -> float:
     return time.perf_counter() - started
 
 
-def _import(here: Profile, files: Sequence[Path], say: Say) -> _Taken:
-    """Runs the command and waits for the jobs of each kind to come to an end."""
+def _import(here: Profile, files: Sequence[Path], say: Say) -> tuple[float, dict[str, float], float]:
+    """Runs the command and waits for the jobs of each kind to end: seconds until stored, seconds by kind, most megabytes held."""
     command = [sys.executable, "-m", "memoranda_cli.main", "import", "--json", "--no-wait", "--data", str(here.told.data)]
     started = time.perf_counter()
     subprocess.run([*command, *map(str, files)], check=True, stdout=subprocess.DEVNULL)
@@ -128,28 +148,24 @@ def _import(here: Profile, files: Sequence[Path], say: Say) -> _Taken:
     ended: dict[str, float] = {}
     most = 0.0
     with psycopg.connect(here.dsn, autocommit=True) as admin:
-        while len(ended) < 3:
+        while len(ended) < len(KINDS):
             left = dict(admin.execute(LEFT).fetchall())
             now = time.perf_counter() - started
             # every sealing is followed by learning and indexing
-            ended |= {kind: now for kind in ("seal", "learn", "index") if kind not in ended and not left.get(kind) and not left.get("seal")}
-            say(f"{left.get('seal', 0)} to seal, {left.get('learn', 0)} to learn, {left.get('index', 0)} to index")
+            ended |= {kind: now for kind in KINDS if kind not in ended and not left.get(kind) and not left.get("seal")}
+            say(", ".join(f"{left.get(kind, 0)} to {kind}" for kind in KINDS))
             if "seal" in ended:
                 most = max(most, here.held_mb())
             time.sleep(0.5 if "seal" in ended else 0.02)
-        counted = admin.execute(STORED).fetchone()
-        failed = admin.execute(FAILED).fetchone()
-    assert counted is not None
-    assert failed == (0,), f"{failed} jobs failed for good"
-    return _Taken(
-        stored=stored,
-        sealed=ended["seal"],
-        learned=ended["learn"],
-        indexed=ended["index"],
-        most_mb=most,
-        events=counted[0],
-        characters=counted[1],
-    )
+        assert admin.execute(FAILED).fetchone() == (0,), "jobs failed for good"
+    return stored, ended, most
+
+
+def _counted(here: Profile) -> tuple[int, int]:
+    with psycopg.connect(here.dsn) as admin:
+        row = admin.execute(STORED).fetchone()
+        assert row is not None
+        return row[0], row[1]
 
 
 def acknowledging(sizes: Sizes, say: Say) -> Iterator[Figure]:

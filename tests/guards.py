@@ -83,7 +83,7 @@ GUARDS = (
     ),
     Guard(
         name="withheld content is blanked in the view (3)",
-        file=SQL + "0011_lens_plans.sql",
+        file=SQL + "0005_lens.sql",
         line="case when s.withheld is null then r.value end as value",
         without="r.value as value",
         tests="tests/store/test_walls.py",
@@ -147,14 +147,14 @@ GUARDS = (
     ),
     Guard(
         name="derived memory asks for its inputs (9)",
-        file=SQL + "0011_lens_plans.sql",
+        file=SQL + "0005_lens.sql",
         line="coalesce(j.hard, case when i.worst = 'hard' then 'input_not_eligible' end) as hard,",
         without="j.hard as hard,",
         tests="tests/flow/test_capture.py",
     ),
     Guard(
         name="a reader waits for who took an earlier time (10)",
-        file=SQL + "0014_lens_wait.sql",
+        file=SQL + "0005_lens.sql",
         line="perform pg_advisory_xact_lock_shared(access.write_lock(brain_id));",
         without="perform pg_advisory_xact_lock_shared(0);",
         tests="tests/flow/test_succession.py",

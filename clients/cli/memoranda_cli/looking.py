@@ -22,7 +22,7 @@ def claims(
     brain: str | None,
     as_json: bool,
 ) -> None:
-    """Lists claims, with the count and reasons of what was left out."""
+    """Lists the claims that the mode lets through."""
     with _reader(mode, data, url, brain) as client:
         page = client.get("claims", subject=subject, predicate=predicate, mode=mode, limit=min(limit, 200))
     if as_json:
@@ -40,7 +40,7 @@ def claims(
         out.print(table)
     else:
         out.print("No claim may be shown. 'memoranda import' takes sessions in; '--mode investigation' shows proposals, too.")
-    out.print(render.withheld(page.get("withheld") or {}), style="dim")
+    out.print(f"mode {mode}{'; there are more: --limit' if page.get('next') else ''}", style="dim")
 
 
 def claim(claim_id: str, mode: str, *, data: Path | None, url: str | None, brain: str | None, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from memoranda.bus.broker import Broker
 from memoranda.domain.job import Lease, backoff
-from memoranda.errors import Busy, LeaseLost, MemorandaError
+from memoranda.errors import Busy, LeaseLost, MemorandaError, Stale
 from memoranda.store import access, jobs
 from memoranda.store.database import Connection, Database, Role
 from memoranda.telemetry import continued, traceparent
@@ -129,11 +129,19 @@ class Worker:
 
     def _failed(self, lease: Lease, why: str) -> Outcome:
         try:
-            with self._database.transaction(self._role, timeout=self._timeout) as connection:
-                state = jobs.fail(connection, lease, error=why, delay=backoff(lease.attempts))
+            state = self._give_up(lease, why)
         except Busy:
             return "unreachable"
         return "dead" if state == "dead" else "lost" if state is None else "retry"
+
+    def _give_up(self, lease: Lease, why: str) -> str | None:
+        try:
+            with self._database.transaction(self._role, timeout=self._timeout) as connection:
+                return jobs.fail(connection, lease, error=why, delay=backoff(lease.attempts))
+        except Stale:
+            # another job for the same subject came in between: seen now, this one is merged into it
+            with self._database.transaction(self._role, timeout=self._timeout) as connection:
+                return jobs.fail(connection, lease, error=why, delay=backoff(lease.attempts))
 
     @contextmanager
     def _renewed(self, lease: Lease) -> Generator[None]:

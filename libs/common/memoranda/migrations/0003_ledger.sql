@@ -514,6 +514,15 @@ begin
 end $$;
 create trigger version_match before insert on evidence.version for each row execute function ledger.match_version();
 
+-- Whether a text holds a value that a rule bans in its chunk, whoever is named: a cited line is judged by what it says itself.
+create function ledger.holds_banned_value(chunk uuid, cited text, as_of timestamptz) returns boolean language sql stable security definer
+  set search_path = pg_catalog as $$
+  select exists (
+    select from ledger.rule_hit h join ledger.rule u on u.id = h.rule_id
+     where h.chunk_id = chunk and u.recorded_at <= as_of
+       and case when u.value_length > 3 then u.value_words <@ ledger.word_digests(cited)
+                else exists (select from unnest(evidence.value_grams(cited)) gram where access.brain_word(gram) = u.value_gram) end) $$;
+
 create function ledger.fill_rule() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
 declare
   banned ledger.revision;

@@ -6,7 +6,8 @@ grant select on access.brain, access.principal, access.brain_grant to memoranda_
 grant execute on all functions in schema access, evidence to memoranda_lens;
 revoke execute on function access.make_brain_secret(uuid), access.seal(), access.act(bytea, bytea, text), access.serve(uuid), access.touch(bytea),
   evidence.index_chunks(uuid), evidence.blank_sources(uuid[]) from memoranda_lens;
-grant execute on function ledger.period(timestamptz, timestamptz), ledger.author_rank(text) to memoranda_lens;
+grant execute on function ledger.period(timestamptz, timestamptz), ledger.author_rank(text),
+  ledger.holds_banned_value(uuid, text, timestamptz) to memoranda_lens;
 
 -- Opening needs to sign, and to wait for writers: it belongs to the owner.
 create function access.open_lens(credential bytea, brain text, mode text, fact_time timestamptz, known_at timestamptz,
@@ -30,8 +31,11 @@ begin
       return next; return;
     end if;
     -- whoever writes now commits before this returns; whoever writes later gets a later time
-    perform pg_advisory_lock_shared(access.write_lock(brain_id));
-    perform pg_advisory_unlock_shared(access.write_lock(brain_id));
+    begin
+      perform pg_advisory_xact_lock_shared(access.write_lock(brain_id));
+      raise exception sqlstate 'MEM00';
+    exception when sqlstate 'MEM00' then null;
+    end;
     knowledge_time := least(coalesce(asked, 'infinity'), clock_timestamp());
     perform access.put('brain', brain_id::text), access.put('principal', principal_id::text), access.put('role', role),
             access.put('channel', 'lens'), access.put('mode', mode),
@@ -125,14 +129,16 @@ create function lens.inputs(derived uuid) returns text language sql stable secur
       or exists (select from input i join lens.judged j on j.id = i.revision_id where j.soft is not null) then 'soft'
   end $$;
 
+-- `offset 0` keeps a look-up by id where it stands: a brain that was filled a minute ago has no statistics, and the planner, taking
+-- every table for a row long, judged the whole brain once for each row that was asked for. A CASE asks about inputs only where there are any.
 create view lens.standing with (security_barrier) as
 select j.id, j.claim_id,
   coalesce(j.hard, case when i.worst = 'hard' then 'input_not_eligible' end) as hard,
   coalesce(j.soft, case when i.worst = 'soft' then 'input_not_eligible' end) as soft,
   j.unverified
 from lens.judged j
-left join lateral (select lens.inputs(j.id) as worst
-                    where exists (select from ledger.derivation d where d.revision_id = j.id)) i on true;
+cross join lateral (
+  select case when exists (select from ledger.derivation d where d.revision_id = j.id) then lens.inputs(j.id) end as worst) i;
 
 create function lens.withheld(hard text, soft text, unverified text) returns text language sql stable as $$
   select case lens.mode()
@@ -157,7 +163,7 @@ select r.id, r.claim_id, r.ordinal, r.recorded_at, s.withheld, coalesce(s.hard, 
              order by n.recorded_at desc limit 1), false) as pinned
 from ledger.revision r
 join lateral (select t.hard, t.soft, lens.withheld(t.hard, t.soft, t.unverified) as withheld
-                from lens.standing t where t.id = r.id) s on true
+                from lens.standing t where t.id = r.id offset 0) s on true
 left join access.principal p on p.id = r.reviewer_id
 left join access.principal w on w.id = r.principal_id
 where r.brain_id = access.current_brain() and lens.is_open();
@@ -189,16 +195,40 @@ cross join lateral (select case
   end as withheld) j
 where c.brain_id = access.current_brain() and v.recorded_at <= lens.known_at() and lens.is_open();
 
--- The cited lines of what may be read. An excerpt is withheld with its revision or with its chunk.
+create function lens.lines_of(original text, chunk_first int, first_line int, last_line int) returns text language sql immutable as $$
+  select array_to_string((string_to_array(original, E'\n'))[first_line - chunk_first + 1 : last_line - chunk_first + 1], E'\n') $$;
+
+-- The excerpt of cited lines whose chunk is withheld for another of its lines. Null where they hold the banned value themselves.
+create function lens.excerpt(chunk uuid, first_line int, last_line int, chunk_withheld text) returns text language plpgsql stable
+  security definer set search_path = pg_catalog as $$
+declare
+  cited text;
+begin
+  if not lens.is_open() or chunk_withheld not in ('repeats_rejected_value', 'superseded') then
+    return null;
+  end if;
+  select lens.lines_of(c.text, c.first_line, excerpt.first_line, excerpt.last_line) into cited
+    from evidence.chunk c where c.id = chunk and c.brain_id = access.current_brain() and c.erased_at is null;
+  if ledger.holds_banned_value(chunk, cited, lens.known_at()) then
+    return null;
+  end if;
+  return cited;
+end $$;
+
+-- The cited lines of what may be read. An excerpt is withheld with its revision, and for what it says itself.
 create view lens.support with (security_barrier) as
 select s.revision_id, s.ordinal, s.chunk_id, s.first_line, s.last_line, s.role, s.said_at,
-  coalesce(r.withheld, k.withheld) as withheld,
-  case when r.withheld is null and k.withheld is null then
-    array_to_string((string_to_array(k.text, E'\n'))[s.first_line - k.first_line + 1 : s.last_line - k.first_line + 1], E'\n') end as excerpt,
+  coalesce(r.withheld, case when e.excerpt is null then k.withheld end) as withheld, e.excerpt,
   k.source_id, k.source_kind, k.host, k.external_id, k.title
 from ledger.support s
-join lens.revision r on r.id = s.revision_id
-join lens.chunk k on k.id = s.chunk_id
+cross join lateral (select v.withheld from lens.revision v where v.id = s.revision_id offset 0) r
+cross join lateral (
+  select v.withheld, v.text, v.first_line, v.source_id, v.source_kind, v.host, v.external_id, v.title
+    from lens.chunk v where v.id = s.chunk_id offset 0) k
+cross join lateral (select case
+    when r.withheld is not null then null
+    when k.withheld is null then lens.lines_of(k.text, k.first_line, s.first_line, s.last_line)
+    else lens.excerpt(s.chunk_id, s.first_line, s.last_line, k.withheld) end as excerpt) e
 where s.brain_id = access.current_brain();
 
 create view lens.derivation with (security_barrier) as

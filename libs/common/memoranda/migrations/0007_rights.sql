@@ -149,17 +149,18 @@ begin
   return made;
 end $$;
 
-create function access.revoke_token(token uuid) returns boolean language plpgsql volatile security definer set search_path = pg_catalog as $$
+create function access.revoke_token(token uuid) returns boolean language plpgsql volatile security definer
+  set search_path = pg_catalog as $$
 begin
   if access.channel() is distinct from 'browser' or current_setting('memoranda.role', true) <> 'admin' then
     raise exception 'only an admin in a browser session revokes a token' using errcode = '42501';
   end if;
-  update access.token set revoked_at = clock_timestamp()
-   where id = token and brain_id = access.current_brain() and revoked_at is null;
+  update access.token t set revoked_at = clock_timestamp()
+   where t.id = revoke_token.token and t.brain_id = access.current_brain() and t.revoked_at is null;
   if not found then
     return false;
   end if;
-  perform audit.note(access.current_brain(), 'revoke', 'token', token, null, null, null);
+  perform audit.note(access.current_brain(), 'revoke', 'token', revoke_token.token, null, null, null);
   return true;
 end $$;
 
@@ -204,4 +205,5 @@ grant usage on schema lens to memoranda_gateway;
 grant select on lens.revision, lens.chunk, lens.support, lens.derivation, lens.source, lens.conflict, lens.rule, lens.flag, lens.job,
   lens.audit, lens.brain to memoranda_gateway;
 grant execute on function lens.search_revisions(text, int), lens.search_chunks(text, int), lens.find_exact(text, int), lens.mode(),
-  lens.fact_time(), lens.known_at(), lens.scope(), lens.is_open(), lens.withheld(text, text, text), lens.inputs(uuid) to memoranda_gateway;
+  lens.fact_time(), lens.known_at(), lens.scope(), lens.is_open(), lens.withheld(text, text, text), lens.inputs(uuid),
+  lens.lines_of(text, int, int, int), lens.excerpt(uuid, int, int, text) to memoranda_gateway;

@@ -50,6 +50,7 @@ class Database:
                 min_size=0,
                 max_size=self._pool_size,
                 max_idle=60,
+                reconnect_timeout=5,  # the wait between attempts grows up to this: recovery is this late at most
                 timeout=self._wait,
                 check=ConnectionPool.check_connection,
                 open=True,

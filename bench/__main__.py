@@ -24,6 +24,7 @@ OWN_PROFILE: dict[str, Callable[[Sizes, Say], Iterator[Figure]]] = {"import": pr
 ONE_STORE: dict[str, Callable[..., Iterator[Figure]]] = {
     "lens": recalling.the_lens,
     "rules": recalling.rules,
+    "fresh": recalling.fresh,
     "banning": banning.banning,
     "growth": recalling.growth,
 }

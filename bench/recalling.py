@@ -18,6 +18,7 @@ LENS: Final = 2.0
 # questions before the counted ones, in parts of those: caches are filled, plans are made
 WARM: Final = 5
 POOL: Final = 40
+FRESH: Final = 6000
 
 COLUMNS: Final[LiteralString] = """
 r.id, r.claim_id, r.ordinal, r.recorded_at, r.kind, r.subject, r.predicate, r.value, r.polarity, r.statement, r.cardinality,
@@ -90,6 +91,24 @@ def the_lens(store: Store, sizes: Sizes, say: Say) -> Iterator[Figure]:
         unit="ratio",
         limit=LENS,
     )
+
+
+def fresh(store: Store, sizes: Sizes, say: Say) -> Iterator[Figure]:
+    """The same store settled, and with revisions that were written a moment ago."""
+    written = stores.copied(store, "fresh")
+    say(f"writing {FRESH:,} revisions")
+    seeding.add_fresh(written, FRESH, after=sizes.revisions)
+    try:
+        say("asking right after writing")
+        seconds = _compared({"settled": store, "fresh": written}, sizes, "accepted")
+        yield Figure(
+            name=f"recall right after {FRESH:,} new revisions, p95 against settled",
+            value=p95(seconds["fresh"]) / p95(seconds["settled"]),
+            unit="ratio",
+            note=_told(seconds),
+        )
+    finally:
+        stores.drop(written)
 
 
 def growth(store: Store, sizes: Sizes, say: Say) -> Iterator[Figure]:

@@ -128,6 +128,14 @@ def fill_revisions(store: Store, start: int, stop: int, say: Say) -> None:
         _in_parts(store, stop - start, _revisions_part, say, "revisions", first=-(-start // PART))
 
 
+def add_fresh(store: Store, number: int, *, after: int) -> None:
+    """Adds revisions as they come in use: into the indexes as these are, with no vacuum behind them. ``after`` is how many there are."""
+    with store.admin() as admin:
+        for table in ("ledger.revision_lexeme", "evidence.chunk_lexeme"):
+            admin.execute(f"alter table {table} set (autovacuum_enabled = off)".encode())
+    _part(store, _revisions_part, -(-after // PART), number)
+
+
 def add_rules(store: Store, number: int) -> None:
     """Rejects that many claims, as a person would have, with the rules and the hits that follow."""
     with store.admin() as admin:

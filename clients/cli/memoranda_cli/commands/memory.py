@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def import_(
     paths: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
             help="Files and folders. Without any: ~/.claude/projects and ~/.codex/sessions.", show_default=False, metavar="[PATH]..."
         ),
@@ -42,9 +42,16 @@ def import_(
     """Import sessions and documents. Secrets are masked before anything leaves this process; what is known already is not stored twice."""
     from memoranda_cli import intake
     from memoranda_cli.batches import Wanted
+    from memoranda_cli.errors import Misused
+
+    if "" in (paths or []):
+        # as a path it would be the current folder, and nobody named that
+        raise Misused("a path to import is empty", mend="name a file or a folder; '.' is the current folder")
 
     wanted = Wanted(repositories=tuple(repository or ()), areas=tuple(area or ()), environments=tuple(environment or ()))
-    order = intake.Order(paths=paths or [], wanted=wanted, dry_run=dry_run, patience=0 if no_wait else patience, as_json=as_json)
+    order = intake.Order(
+        paths=[Path(path) for path in paths or []], wanted=wanted, dry_run=dry_run, patience=0 if no_wait else patience, as_json=as_json
+    )
     raise typer.Exit(intake.run(order, data=data, url=url, brain=brain, watch=watch))
 
 

@@ -142,3 +142,23 @@ def test_a_watched_session_is_imported_as_it_grows(profile: Profile, tmp_path: P
         assert watcher.interrupted() == 0
     values = [claim["value"] for claim in profile.cli("claims", "list", "--subject", "watched-shop", "--json").json["items"]]
     assert sorted(values) == ["1", "Ada"]
+
+
+@pytest.mark.parametrize("paths", [("",), ("", "elsewhere")])
+def test_an_empty_path_is_wrong_usage_and_not_the_current_folder(paths: tuple[str, ...]) -> None:
+    said = cli("import", "--dry-run", *paths)
+    assert said.code == 2
+    assert said.out == ""
+    assert "empty" in said.err
+
+
+def test_a_source_that_was_erased_is_passed_over(profile: Profile, tmp_path: Path) -> None:
+    path = sessions.write(tmp_path, "gone-shop.port = 1")
+    source = profile.cli("import", path, "--json").json["files"][0]["sources"][0]
+    profile.sign_in()
+    assert profile.cli("sources", "erase", source, "--reason", "private", "--yes").code == 0
+    again = profile.cli("import", path)
+    assert again.code == 0
+    assert "erased" in again.out
+    assert "refused" not in again.out
+    assert profile.cli("import", path, "--json").json["changes"] == {"erased": 1}

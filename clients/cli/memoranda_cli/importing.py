@@ -30,7 +30,10 @@ LINES_A_STEP: Final = 500
 # notices that say what is normally left out of a session, not that something was wrong with it
 USUAL: Final = frozenset({"not_conversation", "thinking_not_kept", "repeated_record", "no_content"})
 
-Change = Literal["new", "longer", "unchanged", "refused", "empty"]
+Change = Literal["new", "longer", "unchanged", "refused", "erased", "empty"]
+
+# the code with which the server turns down what a person erased
+ERASED: Final = "erased"
 
 
 @dataclass(slots=True)
@@ -54,8 +57,15 @@ class FileReport:
     refusal: str = ""
 
     @property
+    def erased(self) -> bool:
+        """Whether a person erased the source: it is passed over, and that is no failure."""
+        return self.refused == ERASED
+
+    @property
     def change(self) -> Change:
         """What the file meant for the memory."""
+        if self.erased:
+            return "erased"
         if self.refusal:
             return "refused"
         if not self.events:

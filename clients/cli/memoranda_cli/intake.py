@@ -109,8 +109,9 @@ def _size(path: Path) -> int:
 
 def _exit_code(summary: Summary, named: set[Path]) -> int:
     """A file that was found in a folder and is no session is normal there; one that was named is not, and nothing at all is neither."""
-    refused = [report for report in summary.files if report.refusal]
-    bad = any(report.path.resolve() in named or report.events for report in refused) or len(refused) == len(summary.files)
+    refused = [report for report in summary.files if report.refusal and not report.erased]
+    nothing = bool(refused) and len(refused) == len(summary.files)
+    bad = nothing or any(report.path.resolve() in named or report.events for report in refused)
     return FAILED if bad or summary.dead else DONE
 
 
@@ -194,7 +195,9 @@ def _claims(summary: Summary) -> str:
 
 
 def _remarks(summary: Summary) -> Iterator[str]:
-    refused = [report for report in summary.files if report.refusal]
+    if erased := summary.changes()["erased"]:
+        yield f"erased   {erased} {'source was' if erased == 1 else 'sources were'} erased before, and passed over"
+    refused = [report for report in summary.files if report.refusal and not report.erased]
     for report in refused[:FILES_SHOWN]:
         yield f"refused  {report.path}: {report.refusal}"
     if len(refused) > FILES_SHOWN:

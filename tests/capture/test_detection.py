@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,11 @@ def test_find_walks_in_one_order_and_leaves_out_what_holds_no_sessions(tmp_path:
     assert [path.name for path in find([hidden])] == ["a.jsonl", "agent-1.jsonl"]
     assert list(find([tmp_path / ".cache"])) == [tmp_path / ".cache/y.jsonl"]
     assert list(find([tmp_path / ".hidden.md"])) == [tmp_path / ".hidden.md"]
+
+
+def test_a_pipe_that_is_named_like_a_session_is_refused_and_never_opened(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    os.mkfifo(path)
+    refusal = _refusal(path)
+    assert isinstance(refusal, Unreadable)
+    assert "not a regular file" in refusal.message

@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class Unreadable(Refused):
-    """Raised when the file cannot be opened or read (missing, a folder, no permission, a failing disk)."""
+    """Raised when the file cannot be opened or read (missing, no regular file, no permission, a failing disk)."""
 
     code = "unreadable"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
@@ -33,6 +34,7 @@ def read(path: Path, *, now: datetime | None = None) -> Iterator[Record]:
     Nothing in the file's content makes the iterator raise; the disk may (``Unreadable``).
     """
     try:
+        _refuse_what_is_no_file(path)
         found = _understood(path, _reader(path)(path, now or datetime.now(UTC)))
     except OSError as exc:
         raise Unreadable(path, f"The file cannot be read: {exc.strerror or exc}.") from exc
@@ -70,6 +72,14 @@ def _reader(path: Path) -> Reader:
         if not is_document:
             _refuse_json(path, start)
     return document.read
+
+
+def _refuse_what_is_no_file(path: Path) -> None:
+    """Asked before it is opened: opening a FIFO waits for a writer, and a device may never end."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+        raise Unreadable(path, f"This is not a regular file but {what}.")
 
 
 def _refuse_what_is_no_text(path: Path, head: bytes) -> None:

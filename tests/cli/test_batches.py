@@ -8,8 +8,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda_capture import Event
-from memoranda_cli.batches import LONGEST_TEXT, MOST_BYTES, MOST_EVENTS, Packer
+from memoranda_capture import Event, Heading
+from memoranda_cli.batches import LONGEST_NAME, LONGEST_TEXT, MOST_BYTES, MOST_EVENTS, Packer, Wanted, source_of
 
 SOURCE = {"host": "test", "external_id": "1"}
 
@@ -44,3 +44,17 @@ def test_a_long_text_is_cut_into_parts_that_make_it_up_again(unit: str, times: i
     assert all(len(part["text"].encode()) <= LONGEST_TEXT for part in parts)
     assert [part["key"] for part in parts] == ["k", *(f"k~{place}" for place in range(1, len(parts)))]
     assert parts[0]["parent_key"] == "before"
+
+
+def test_a_name_that_is_too_long_is_cut_and_stays_apart_from_others() -> None:
+    long = "x" * LONGEST_NAME
+    cut = [source_of(heading(each), "session", Wanted()) for each in (long + "1", long + "2", long + "1", long)]
+    ids = [each["external_id"] for each in cut]
+    assert all(len(each["branch"]) <= LONGEST_NAME and len(each["external_id"]) <= LONGEST_NAME for each in cut)
+    assert ids[0] == ids[2]
+    assert len(set(ids)) == 3
+    assert ids[3] == long
+
+
+def heading(name: str) -> Heading:
+    return Heading(host="test", external_id=name, title=name, repository=None, branch=name, started_at=None)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 
 from memoranda_capture.events import Event, Heading
+from memoranda_capture.identity import digest
 
 MOST_EVENTS: Final = 2000
 MOST_BYTES: Final = 4 * 1024 * 1024
@@ -17,6 +18,8 @@ ENOUGH_CHARACTERS: Final = 2_000_000
 LONGEST_TEXT: Final = 1024 * 1024
 # no character takes more than four bytes
 SURELY_SHORT: Final = LONGEST_TEXT // 4
+# characters that the API takes of a title, a branch or an external id
+LONGEST_NAME: Final = 500
 
 Wire = dict[str, Any]
 
@@ -64,14 +67,22 @@ def source_of(heading: Heading, kind: str, wanted: Wanted) -> Wire:
     own = (heading.repository,) if heading.repository else ()
     return {
         "host": heading.host,
-        "external_id": heading.external_id,
+        "external_id": _named(heading.external_id),
         "kind": kind,
-        "title": heading.title[:500],
+        "title": heading.title[:LONGEST_NAME],
         "repositories": list(wanted.repositories or own),
         "areas": list(wanted.areas),
         "environments": list(wanted.environments),
-        **({"branch": heading.branch} if heading.branch else {}),
+        **({"branch": heading.branch[:LONGEST_NAME]} if heading.branch else {}),
     }
+
+
+def _named(external_id: str) -> str:
+    """The id; one that is too long ends in a digest of the whole, so that it stays the same and stays apart from others."""
+    if len(external_id) <= LONGEST_NAME:
+        return external_id
+    end = f"~{digest(external_id)}"
+    return external_id[: LONGEST_NAME - len(end)] + end
 
 
 def _batches(source: Wire, events: list[Wire], *, last: bool) -> Iterator[bytes]:

@@ -245,3 +245,60 @@ def test_a_cited_line_is_withheld_for_what_it_says_itself_and_not_for_its_neighb
     with world.lens("investigation") as gateway:
         rows = gateway.execute("select excerpt, withheld from lens.support where revision_id = %s", [revision]).fetchall()
     assert rows == [{"excerpt": None, "withheld": "repeats_rejected_value"}]
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pay-svc.port = **8080**",
+        "pay-svc.port = 8080/tcp",
+        "pay-svc.port = 8080 and 8081",
+        "pay-svc.port = port 8080 again",
+        "pay.svc.port = 8080",
+        "paySvc.port = 8080",
+        "Remember: the pay-svc port is 8080",
+        "Decision: pay-svc port is 8080",
+        "Always use port 8080 for pay-svc",
+    ],
+)
+def test_a_rejected_value_in_other_words_is_accepted_by_no_policy_and_not_shown(world: World, line: str) -> None:
+    world.capture("pay-svc.port = 8080")
+    world.decide(world.claim_of("8080"), "reject")
+    world.capture(line, session="again")
+    for mode in ("accepted", "operational", "investigation"):
+        assert world.values(mode) == [], mode
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("/opt/cache", "ci cache is at /opt/cache"),
+        ("alice@example.com", "the ci cache owner, alice@example.com"),
+        ("docker-compose up", "ci cache: run docker compose up"),
+        ("us-east-1", "ci cache in us_east_1"),
+        ("alpha-beta", "ci cache: alpha beta"),
+        ("50%", "ci cache at 50% of it"),
+        ("8080", "ci cache: \x1b[32m8080\x1b[0m"),
+        ("8080", 'ci cache "x:\\n8080"'),
+    ],
+)
+def test_raw_text_that_repeats_a_value_of_words_and_signs_is_withheld(world: World, value: str, text: str) -> None:
+    world.capture(f"ci.cache = {value}", session="claim")
+    world.decide(world.claim_of(value), "reject")
+    world.capture([("tool", text)], session="after")
+    withheld = {row["external_id"]: row["withheld"] for row in world.chunks()}
+    assert withheld["claim"] == withheld["after"] == "repeats_rejected_value"
+
+
+@pytest.mark.guarantee(10)
+def test_an_edge_that_comes_later_does_not_change_what_was_answered_before(world: World) -> None:
+    world.capture("edge-svc.port = 7070", session="claim")
+    world.decide(world.claim_of("7070"), "reject")
+    world.capture([("tool", "what edge-svc port is")], session="grows")
+    before = world.now()
+    shown = [(row["external_id"], row["withheld"]) for row in world.chunks(at=before)]
+    world.capture([("tool", "what edge-svc port is"), ("tool", "7070 it is")], session="grows")
+    assert [(row["external_id"], row["withheld"]) for row in world.chunks(at=before)] == shown
+    assert {row["withheld"] for row in world.chunks() if row["external_id"] == "grows"} == {"repeats_rejected_value"}

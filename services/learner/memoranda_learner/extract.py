@@ -40,11 +40,16 @@ class Extracted:
 
 _NAME = r"[^\W_](?:[\w \-/]*\w)?"
 _FACT = re.compile(
-    rf"^\s*(?:[-*+]\s+|>\s+)?`?(?P<subject>{_NAME}(?:\.{_NAME})*?)\.(?P<predicate>[^\W_](?:[\w\-]*\w)?)`?\s*(?P<sign>!?=)\s*(?P<value>\S.*)$"
+    rf"^\s*(?:[-*+]\s+)?`?(?P<subject>{_NAME}(?:\.{_NAME})*?)\.(?P<predicate>[^\W_](?:[\w\-]*\w)?)`?\s*(?P<sign>!?=)\s*(?P<value>\S.*)$"
 )
 _DIRECTIVE = re.compile(r"^\s*(?:[-*+]\s+)?(?P<form>decision|remember|always|never)\b(?P<colon>\s*:)?\s+(?P<text>\S.*)$", re.IGNORECASE)
 _CODE_SUBJECTS = frozenset(
     {"self", "this", "cls", "super", "window", "document", "module", "exports", "process.env", "os", "sys", "e", "err"}
+)
+# 'Never mind', 'Always the same error', 'Always fails with code 3': told, not laid down
+_NO_RULE = frozenset(
+    {"mind", "ever", "again", "the", "a", "an", "fails", "failed", "failing", "happens", "happened", "works", "worked", "been", "had"}
+    | {"has", "have", "was", "were", "is", "are", "said", "saw", "seen", "got", "gets", "did", "does"}
 )
 _QUOTED = re.compile(r"""^(["'`])(?P<inside>.*)\1$""")
 
@@ -53,10 +58,11 @@ def extract(chunks: Iterable[Chunk], *, scope: Scope) -> Extracted:
     """Every candidate in the chunks, in the order of their lines. Each cites the one line that states it."""
     candidates: list[Candidate] = []
     dropped: dict[str, int] = {}
+    fence = _Fence()
     for chunk in chunks:
-        for line, role, said_at, fenced in _lines(chunk):
+        for line, role, said_at, fenced in _lines(chunk, fence):
             reason = _reason_to_skip(chunk, line, role)
-            found = _fact(line, scope, fenced=fenced) or _directive(line, role, scope)
+            found = None if fenced else _fact(line, scope) or _directive(line, role, scope)
             if found is None:
                 continue
             if reason is not None:
@@ -95,15 +101,27 @@ def _reason_to_skip(chunk: Chunk, line: _Line, role: Role) -> str | None:
     return None
 
 
-def _lines(chunk: Chunk) -> Iterator[tuple[_Line, Role, datetime | None, bool]]:
-    fenced = False
+@dataclass(slots=True)
+class _Fence:
+    """Whether a fence is open. It goes on across chunks, and ends with what its author said."""
+
+    open: bool = False
+    by: Run | None = None
+
+    def passes(self, text: str, run: Run) -> bool:
+        """Takes a line in; True where it is a fence's mark itself."""
+        if self.by is None or (self.by.role, self.by.said_at) != (run.role, run.said_at):
+            self.open, self.by = False, run
+        mark = text.lstrip().startswith(("```", "~~~"))
+        self.open ^= mark
+        return mark
+
+
+def _lines(chunk: Chunk, fence: _Fence) -> Iterator[tuple[_Line, Role, datetime | None, bool]]:
     for number, text in enumerate(chunk.piece.text.split("\n")):
-        if text.lstrip().startswith("```"):
-            fenced = not fenced
-            continue
-        if len(text) <= LONGEST_LINE:
-            run = run_of(chunk.piece.runs, chunk.piece.first_line + number)
-            yield _Line(text, number), run.role, run.said_at, fenced
+        run = run_of(chunk.piece.runs, chunk.piece.first_line + number)
+        if not fence.passes(text, run) and len(text) <= LONGEST_LINE:
+            yield _Line(text, number), run.role, run.said_at, fence.open
 
 
 def run_of(runs: tuple[Run, ...], line: int) -> Run:
@@ -116,9 +134,9 @@ def run_of(runs: tuple[Run, ...], line: int) -> Run:
     return found
 
 
-def _fact(line: _Line, scope: Scope, *, fenced: bool) -> Statement | None:
+def _fact(line: _Line, scope: Scope) -> Statement | None:
     match = _FACT.match(line.text)
-    if match is None or fenced:
+    if match is None:
         return None
     subject, predicate = match["subject"].strip(), match["predicate"]
     value = _value(match["value"])
@@ -138,9 +156,9 @@ def _fact(line: _Line, scope: Scope, *, fenced: bool) -> Statement | None:
 
 
 def _value(text: str) -> str | None:
-    """The value as it is written, or None where it is an expression of some programming language."""
-    text = re.sub(r"\s+(?:#|//)\s.*$", "", text.strip()).strip().rstrip(";,")
-    if text.startswith("="):
+    """The value as it is written, or None where it is a question, has a remark, or is an expression of some programming language."""
+    text = text.strip().rstrip(";,").removesuffix("`").rstrip()
+    if text.startswith("=") or text.endswith("?") or re.search(r"\s(?:#|//)\s|\sif\s.*\selse\s", text):
         return None
     quoted = _QUOTED.match(text)
     if quoted:
@@ -161,8 +179,10 @@ def _directive(line: _Line, role: Role, scope: Scope) -> Statement | None:
     if form in ("decision", "remember"):
         if match["colon"] is None:
             return None
-        inner = _fact(_Line(text, line.number), scope, fenced=False) if form == "remember" else None
+        inner = _fact(_Line(text, line.number), scope) if form == "remember" else None
         return inner or _noted(form, text, scope)
+    if match["colon"] is not None or text.endswith("?") or text.split()[0].lower().strip(",.:;") in _NO_RULE:
+        return None
     return _rule(form, text, scope)
 
 

@@ -28,7 +28,8 @@ end $$;
 -- Wrapping quotes and trailing punctuation dropped, white space made one blank.
 create function evidence.trimmed(folded text) returns text language sql immutable parallel safe as $$
   select regexp_replace(regexp_replace(regexp_replace(folded, '\s+', ' ', 'g'),
-           '^[\s"''`\u2018-\u201f\u2039\u203a\u00ab\u00bb(\[]+', ''), '[\s"''`\u2018-\u201f\u2039\u203a\u00ab\u00bb)\].,;:!?]+$', '') $$;
+           '^[\s"''`*~_\u2018-\u201f\u2039\u203a\u00ab\u00bb\u300c-\u300f(\[]+', ''),
+           '[\s"''`*~_\u2018-\u201f\u2039\u203a\u00ab\u00bb\u300c-\u300f)\].,;:!?]+$', '') $$;
 
 -- The key of a subject or a predicate: white space, hyphens and underscores are one separator.
 create function evidence.name_key(original text) returns text language sql immutable parallel safe as $$
@@ -54,6 +55,9 @@ begin
     plain := regexp_replace(plain, '\.0+$', '');
     plain := regexp_replace(plain, '^(-?)0+([0-9])', '\1\2');
     return 'num:' || plain;
+  end if;
+  if word ~ '^v[0-9]+$' then
+    return 'num:' || regexp_replace(word, '^v0*([0-9])', '\1');
   end if;
   if word ~ '^v?[0-9]+(\.[0-9]+){2,}([.+-][0-9a-z.+-]+)?$' or word ~ '^v[0-9]+(\.[0-9]+)*([.+-][0-9a-z.+-]+)?$' then
     return 'ver:' || regexp_replace(word, '^v', '');
@@ -88,6 +92,27 @@ begin
 exception when numeric_value_out_of_range or invalid_text_representation then
   return 'text:' || word;
 end $$;
+
+-- A text as it reads: without terminal colours, and with the line ends that an escape stands for.
+create function evidence.plain(original text) returns text language sql immutable parallel safe as $$
+  select case when original ~ E'[\\\\\x1b]' then regexp_replace(regexp_replace(original, E'\x1b\\[[0-9;]*[A-Za-z]', '', 'g'), '\\+[nrt]', ' ', 'g')
+              else original end $$;
+
+-- The words of a name, as finely as it splits: at case, hyphen, underscore and dot.
+create function evidence.name_words(original text) returns text[] language sql immutable parallel safe as $$
+  select coalesce(array_agg(distinct word[1]), '{}') from regexp_matches(evidence.fold(
+    regexp_replace(regexp_replace(original, '([[:lower:][:digit:]])([[:upper:]])', '\1 \2', 'g'),
+                   '([[:upper:]])([[:upper:]][[:lower:]])', '\1 \2', 'g')), '[[:alnum:]]+', 'g') word $$;
+
+-- The words of a value in their order.
+create function evidence.value_sequence(original text) returns text[] language sql immutable parallel safe as $$
+  select coalesce(array_agg(word[1] order by place), '{}')
+    from regexp_matches(evidence.fold(original), '[[:alnum:]]+', 'g') with ordinality as t(word, place) $$;
+
+-- Every run of so many words of a text.
+create function evidence.sequences(original text, length int) returns text[] language sql immutable parallel safe as $$
+  select coalesce(array_agg(distinct array_to_string(w.words[first : first + sequences.length - 1], ' ')), '{}')
+    from (select evidence.value_sequence(original) as words) w, generate_series(1, cardinality(w.words) - sequences.length + 1) first $$;
 
 -- The words of a text: identifiers are split at case, hyphen, underscore and dot.
 create function evidence.words(original text) returns text[] language sql immutable parallel safe as $$
@@ -234,6 +259,24 @@ begin
 end $$;
 create trigger chunk_author before insert on evidence.chunk for each row execute function evidence.check_author();
 
+-- What was erased is not written again, by whoever was on the way; and a sealed version takes no more chunks. The lock on the
+-- source waits for an erasure that is under way, and makes one wait for this.
+create function evidence.refuse_erased() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  erased timestamptz;
+begin
+  select s.erased_at into erased from evidence.source s where s.id = new.source_id for share;
+  if erased is not null then
+    raise exception 'this source was erased' using errcode = 'MEM02';
+  end if;
+  if tg_table_name = 'chunk' then
+    if exists (select from evidence.version v where v.id = new.version_id) then
+      raise exception 'a sealed version takes no more chunks' using errcode = 'MEM01';
+    end if;
+  end if;
+  return new;
+end $$;
+
 -- The text index of the chunks. It can be dropped and rebuilt from them.
 create table evidence.chunk_lexeme (
   chunk_id uuid primary key references evidence.chunk,
@@ -260,3 +303,19 @@ create function evidence.index_chunks(version uuid) returns bigint language sql 
 -- Which role wrote a line of a chunk, and when.
 create function evidence.run_of(lines int[], line int) returns int language sql immutable parallel safe
   as $$ select max(place)::int from unnest(lines) with ordinality as r(first, place) where r.first <= line $$;
+
+create function evidence.refuse_erased_events() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  captured record;
+begin
+  for captured in select s.erased_at from evidence.source s where s.id in (select a.source_id from added a) for share loop
+    if captured.erased_at is not null then
+      raise exception 'this source was erased' using errcode = 'MEM02';
+    end if;
+  end loop;
+  return null;
+end $$;
+create trigger refuse_erased after insert on evidence.event referencing new table as added for each statement
+  execute function evidence.refuse_erased_events();
+create trigger refuse_erased before insert on evidence.chunk for each row execute function evidence.refuse_erased();
+create trigger refuse_erased before insert on evidence.version for each row execute function evidence.refuse_erased();

@@ -167,6 +167,8 @@ create table ledger.rule_hit (
   chunk_id uuid not null references evidence.chunk,
   rule_id uuid not null references ledger.rule,
   brain_id uuid not null references access.brain,
+  -- an edge that comes later may make an old chunk repeat a value: what was answered before stays
+  recorded_at timestamptz not null,
   primary key (chunk_id, rule_id)
 );
 create index rule_hit_rule on ledger.rule_hit (rule_id);
@@ -244,7 +246,7 @@ create function ledger.rule_key_of(subject_key text, predicate_key text, value_k
 create function ledger.is_live(review text, lifecycle text, freshness text, admission text, erased_at timestamptz) returns boolean
   language sql immutable parallel safe as $$
   select review <> 'rejected' and lifecycle = 'active' and freshness not in ('superseded', 'unsupported')
-     and admission <> 'blocked_by_rule' and erased_at is null $$;
+     and admission not in ('blocked_by_rule', 'needs_review') and erased_at is null $$;
 
 create function ledger.contradict(a ledger.revision, b ledger.revision) returns boolean language sql immutable parallel safe as $$
   select a.family = b.family and a.claim_id <> b.claim_id
@@ -295,6 +297,15 @@ begin
   return new;
 end $$;
 create trigger support_fill before insert on ledger.support for each row execute function ledger.fill_support();
+
+create function ledger.fill_derivation() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  if exists (select from ledger.revision where id = new.revision_id) then
+    raise exception 'a revision never changes: what it was made from is written before it' using errcode = 'MEM01';
+  end if;
+  return new;
+end $$;
+create trigger derivation_fill before insert on ledger.derivation for each row execute function ledger.fill_derivation();
 
 create function ledger.admit_revision() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -372,8 +383,8 @@ begin
        and new.acceptance_policy is distinct from before.acceptance_policy then
       raise exception 'the brain does not have the policy %', new.acceptance_policy using errcode = '42501';
     end if;
-    if new.acceptance_policy = 'person_stated' and not cited.all_person
-       or new.acceptance_policy = 'literal' and not cited.all_stated then
+    if new.acceptance_policy = 'person_stated' and cited.all_person is not true
+       or new.acceptance_policy = 'literal' and cited.all_stated is not true then
       raise exception 'the policy % does not accept what this author wrote', new.acceptance_policy using errcode = '42501';
     end if;
   end if;
@@ -396,9 +407,19 @@ begin
     new.admission := 'blocked_by_rule';
   elsif new.admission = 'blocked_by_rule' then
     raise exception 'no rule bans this value' using errcode = 'MEM03';
+  elsif new.polarity = 'affirms' and new.reviewer_id is null and new.review <> 'rejected' and new.lifecycle = 'active' and exists (
+      select from ledger.hits(new.brain_id, concat_ws(' ', new.subject, new.predicate, new.value, new.statement), '-infinity') hit
+        join ledger.rule u on u.id = hit
+       where evidence.scopes_meet(u.repositories, u.areas, u.environments, new.repositories, new.areas, new.environments)
+         and ledger.period(u.valid_from, u.valid_to) && ledger.period(new.valid_from, new.valid_to)
+         and not exists (select from ledger.exemption e where e.rule_id = u.id and e.revision_id = new.id)) then
+    -- it says, in other words, what a person turned down: no policy accepts it, and only a person lets it be read
+    new.review := 'proposed';
+    new.acceptance_policy := null;
+    new.admission := 'needs_review';
   end if;
 
-  if acting in ('token', 'page') and new.lifecycle = 'active' and new.admission <> 'blocked_by_rule' then
+  if acting in ('token', 'page') and new.lifecycle = 'active' and new.admission not in ('blocked_by_rule', 'needs_review') then
     select h.claim_id into own from ledger.family_heads(new.brain_id, new.family) h
      where h.principal_id = actor and h.review = 'proposed' and h.origin in ('agent', 'person')
        and ledger.is_live(h.review, h.lifecycle, h.freshness, h.admission, h.erased_at) and ledger.contradict(h, new)
@@ -457,19 +478,6 @@ begin
 end $$;
 create trigger revision_after after insert on ledger.revision for each row execute function ledger.after_revision();
 
--- Whether a text names what a rule names and holds its value, by words and by meaning.
-create function ledger.repeats(names bigint[], value_gram bigint, value_words bigint[], value_length int, text_words bigint[],
-                               original text) returns boolean language plpgsql stable as $$
-begin
-  if not names <@ text_words then
-    return false;
-  end if;
-  if value_length > 3 then
-    return value_words <@ text_words;
-  end if;
-  return exists (select from unnest(evidence.value_grams(original)) gram where access.brain_word(gram) = value_gram);
-end $$;
-
 -- The two sides of the edge between a chunk and the one before it.
 create function ledger.edge(earlier evidence.chunk, later evidence.chunk) returns text language sql immutable as $$
   select right(earlier.text, 400) || case when later.continues then '' else E'\n' end || left(later.text, 400) $$;
@@ -477,39 +485,81 @@ create function ledger.edge(earlier evidence.chunk, later evidence.chunk) return
 create function ledger.word_digests(original text) returns bigint[] language sql stable as $$
   select coalesce(array_agg(access.brain_word(word)), '{}') from unnest(evidence.words(original)) word $$;
 
--- Marks what repeats rejected values in a version that is being written. Called under the write lock, before it commits.
-create function ledger.match_version() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
+-- What a text says, as digests: by meaning where a length is 0, and its runs of so many words.
+create function ledger.marks(original text, lengths int[]) returns bigint[] language sql stable as $$
+  select coalesce(array_agg(access.brain_word(mark)), '{}') from (
+    select gram as mark from unnest(evidence.value_grams(case when 0 = any (lengths) then original else '' end)) gram
+    union
+    select 'words:' || run from unnest(lengths) n, unnest(evidence.sequences(original, n)) run where n between 1 and 8) m $$;
+
+-- The rules, of those made after a time, whose names a text holds together with the value: by meaning, or word for word. A value of
+-- more than eight words counts when all of them are there.
+create function ledger.hits(brain uuid, original text, since timestamptz) returns setof uuid language plpgsql stable as $$
+declare
+  readable text := evidence.plain(original);
+  digests bigint[];
+  named uuid[];
+  lengths int[];
+  said bigint[];
+begin
+  if not exists (select from ledger.rule u where u.brain_id = brain and u.recorded_at > since) then
+    return;
+  end if;
+  digests := ledger.word_digests(readable);
+  select array_agg(distinct u.id), array_agg(distinct u.value_length) into named, lengths
+    from unnest(digests) word join ledger.rule u on u.brain_id = brain and u.names[1] = word
+   where u.names <@ digests and u.recorded_at > since;
+  if named is null then
+    return;
+  end if;
+  said := ledger.marks(readable, lengths);
+  return query select u.id from ledger.rule u
+   where u.id = any (named) and case when u.value_length > 8 then u.value_words <@ digests else u.value_gram = any (said) end;
+end $$;
+
+-- The hits of a version's chunks, and of the edges between them, among the rules made after a time.
+create function ledger.version_hits(version uuid, source uuid, replaces boolean, brain uuid, since timestamptz)
+  returns table (chunk_id uuid, rule_id uuid) language plpgsql stable as $$
 declare
   piece evidence.chunk;
   earlier evidence.chunk;
-  digests bigint[];
-  edge_text text;
 begin
-  new.recorded_at := access.stamp(new.brain_id);
-  if not exists (select from ledger.rule where brain_id = new.brain_id) then
-    return new;
-  end if;
-  select * into earlier from evidence.chunk c where c.source_id = new.source_id and c.version_id <> new.id and not new.replaces
+  select * into earlier from evidence.chunk c where c.source_id = source and c.version_id <> version and not replaces
    order by c.ordinal desc limit 1;
-  for piece in select * from evidence.chunk c where c.version_id = new.id order by c.ordinal loop
-    digests := ledger.word_digests(piece.text);
-    insert into ledger.rule_hit (chunk_id, rule_id, brain_id)
-    select distinct piece.id, u.id, new.brain_id from unnest(digests) word join ledger.rule u
-        on u.brain_id = new.brain_id and u.names[1] = word
-     where ledger.repeats(u.names, u.value_gram, u.value_words, u.value_length, digests, piece.text)
-    on conflict do nothing;
+  for piece in select * from evidence.chunk c where c.version_id = version order by c.ordinal loop
+    return query select piece.id, hit from ledger.hits(brain, piece.text, since) hit;
     if earlier.id is not null and earlier.text is not null then
-      edge_text := ledger.edge(earlier, piece);
-      digests := ledger.word_digests(edge_text);
-      insert into ledger.rule_hit (chunk_id, rule_id, brain_id)
-      select distinct c.id, u.id, new.brain_id from unnest(digests) word join ledger.rule u
-          on u.brain_id = new.brain_id and u.names[1] = word
-        cross join (values (earlier.id), (piece.id)) c(id)
-       where ledger.repeats(u.names, u.value_gram, u.value_words, u.value_length, digests, edge_text)
-      on conflict do nothing;
+      return query select side.id, hit from ledger.hits(brain, ledger.edge(earlier, piece), since) hit
+        cross join (values (earlier.id), (piece.id)) side(id);
     end if;
     earlier := piece;
   end loop;
+end $$;
+
+-- Marks what repeats rejected values in a version that is being written. It compares before it takes the write lock, and under the lock
+-- once more with what was made meanwhile, so that nobody waits for the comparing.
+create function ledger.match_version() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
+declare
+  seen timestamptz;
+  found_chunks uuid[];
+  found_rules uuid[];
+begin
+  if access.channel() is distinct from 'service' and not exists (
+      select from evidence.source s where s.id = new.source_id and s.kind in ('contribution', 'review')) then
+    raise exception 'only a worker seals what was captured' using errcode = '42501';
+  end if;
+  select max(u.recorded_at) into seen from ledger.rule u where u.brain_id = new.brain_id;
+  if seen is not null then
+    select array_agg(h.chunk_id), array_agg(h.rule_id) into found_chunks, found_rules
+      from ledger.version_hits(new.id, new.source_id, new.replaces, new.brain_id, '-infinity') h;
+  end if;
+  new.recorded_at := access.stamp(new.brain_id);
+  insert into ledger.rule_hit (chunk_id, rule_id, brain_id, recorded_at)
+  select h.chunk_id, h.rule_id, new.brain_id, new.recorded_at from unnest(found_chunks, found_rules) h(chunk_id, rule_id)
+  union
+  select h.chunk_id, h.rule_id, new.brain_id, new.recorded_at
+    from ledger.version_hits(new.id, new.source_id, new.replaces, new.brain_id, coalesce(seen, '-infinity')) h
+  on conflict do nothing;
   return new;
 end $$;
 create trigger version_match before insert on evidence.version for each row execute function ledger.match_version();
@@ -519,9 +569,9 @@ create function ledger.holds_banned_value(chunk uuid, cited text, as_of timestam
   set search_path = pg_catalog as $$
   select exists (
     select from ledger.rule_hit h join ledger.rule u on u.id = h.rule_id
-     where h.chunk_id = chunk and u.recorded_at <= as_of
-       and case when u.value_length > 3 then u.value_words <@ ledger.word_digests(cited)
-                else exists (select from unnest(evidence.value_grams(cited)) gram where access.brain_word(gram) = u.value_gram) end) $$;
+     where h.chunk_id = chunk and h.recorded_at <= as_of
+       and case when u.value_length > 8 then u.value_words <@ ledger.word_digests(evidence.plain(cited))
+                else u.value_gram = any (ledger.marks(evidence.plain(cited), array[u.value_length])) end) $$;
 
 create function ledger.fill_rule() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
 declare
@@ -537,12 +587,15 @@ begin
   new.recorded_at := access.stamp(new.brain_id);
   new.made_by := access.current_principal();
   new.rule_key := banned.rule_key;
-  new.names := ledger.word_digests(banned.subject || ' ' || banned.predicate);
-  new.value_gram := access.brain_word(banned.value_key);
-  new.value_words := ledger.word_digests(banned.value);
-  new.value_length := cardinality(regexp_split_to_array(trim(regexp_replace(evidence.fold(banned.value), '[^[:alnum:].,]+', ' ', 'g')), ' '));
-  if banned.value_key !~ '^text:' then
-    new.value_length := 1;
+  new.names := (select array_agg(access.brain_word(word)) from unnest(evidence.name_words(banned.subject || ' ' || banned.predicate)) word);
+  new.value_words := (select coalesce(array_agg(access.brain_word(word)), '{}') from unnest(evidence.value_sequence(banned.value)) word);
+  -- a value of words is compared word for word, whatever signs stand between them; any other by what it means
+  if banned.value_key like 'text:%' and cardinality(new.value_words) > 0 then
+    new.value_length := cardinality(new.value_words);
+    new.value_gram := access.brain_word('words:' || array_to_string(evidence.value_sequence(banned.value), ' '));
+  else
+    new.value_length := 0;
+    new.value_gram := access.brain_word(banned.value_key);
   end if;
   new.repositories := banned.repositories; new.areas := banned.areas; new.environments := banned.environments;
   new.valid_from := banned.valid_from; new.valid_to := banned.valid_to;
@@ -555,7 +608,8 @@ create function ledger.after_rule() returns trigger language plpgsql security de
 declare
   banned ledger.revision;
   other ledger.revision;
-  named tsquery;
+  all_names tsquery;
+  any_name tsquery;
 begin
   select * into banned from ledger.revision r where r.id = new.revision_id;
   perform audit.note(new.brain_id, 'rule', 'rule', new.id, new.reason, null, new.rule_key);
@@ -563,29 +617,39 @@ begin
     other.recorded_at := new.recorded_at;
     perform ledger.reconcile_conflicts(other);
   end loop;
-  select (evidence.quoted(evidence.brain_lexeme(new.brain_id)) || ' & (' || string_agg(evidence.quoted(lexeme), ' | ') || ')')::tsquery
-    into named from unnest(evidence.lexemes(banned.subject || ' ' || banned.predicate));
-  with word_named as (
-    select c.* from evidence.chunk c
-     where c.brain_id = new.brain_id and c.erased_at is null
-       and (named is null or c.id in (select x.chunk_id from evidence.chunk_lexeme x where x.lexemes @@ named)
-            -- what is not indexed yet may say it too
-            or not exists (select from evidence.chunk_lexeme x where x.chunk_id = c.id))
+  select string_agg(evidence.quoted(lexeme), ' & ')::tsquery,
+         (evidence.quoted(evidence.brain_lexeme(new.brain_id)) || ' & (' || string_agg(evidence.quoted(lexeme), ' | ') || ')')::tsquery
+    into all_names, any_name from unnest(evidence.split_lexemes(banned.subject || ' ' || banned.predicate));
+  with naming as materialized (
+    select x.chunk_id as id, x.lexemes from evidence.chunk_lexeme x where any_name is not null and x.lexemes @@ any_name
+    union all
+    -- what is not indexed yet, and names that the index leaves out, may be anywhere
+    select c.id, null from evidence.chunk c where c.brain_id = new.brain_id and c.erased_at is null
+       and (any_name is null or not exists (select from evidence.chunk_lexeme x where x.chunk_id = c.id))
   ), windows as (
-    select array[n.id] as chunks, n.text as original from word_named n
+    select array[c.id] as chunks, c.text as original from naming n join evidence.chunk c on c.id = n.id
+     where n.lexemes is null or n.lexemes @@ all_names
     union all
-    select array[e.id, n.id], ledger.edge(e, n) from word_named n
-      join lateral (select c.* from evidence.chunk c where c.source_id = n.source_id and c.ordinal < n.ordinal and c.erased_at is null
-                     order by c.ordinal desc limit 1) e on true
-    union all
-    select array[n.id, l.id], ledger.edge(n, l) from word_named n
-      join lateral (select c.* from evidence.chunk c where c.source_id = n.source_id and c.ordinal > n.ordinal and c.erased_at is null
-                     order by c.ordinal limit 1) l on true
+    select array[e.id, l.id], ledger.edge(e, l)
+      from (select n.id as here, b.earlier, b.later from naming n join evidence.chunk c on c.id = n.id
+             cross join lateral (
+               select (select p.id from evidence.chunk p where p.source_id = c.source_id and p.ordinal < c.ordinal
+                        order by p.ordinal desc limit 1) as earlier, c.id as later
+               union all
+               select c.id, (select p.id from evidence.chunk p where p.source_id = c.source_id and p.ordinal > c.ordinal
+                        order by p.ordinal limit 1)) b where b.earlier is not null and b.later is not null
+           ) pair
+      join evidence.chunk e on e.id = pair.earlier and e.erased_at is null
+      join evidence.chunk l on l.id = pair.later and l.erased_at is null
+      left join evidence.chunk_lexeme x on x.chunk_id = e.id
+      left join evidence.chunk_lexeme y on y.chunk_id = l.id
+     where x.lexemes is null or y.lexemes is null or all_names is null or (x.lexemes || y.lexemes) @@ all_names
   )
-  insert into ledger.rule_hit (chunk_id, rule_id, brain_id)
-  select distinct chunk, new.id, new.brain_id from windows w, unnest(w.chunks) chunk
-   where evidence.words(banned.subject || ' ' || banned.predicate) <@ evidence.words(w.original)
-     and ledger.repeats(new.names, new.value_gram, new.value_words, new.value_length, ledger.word_digests(w.original), w.original)
+  insert into ledger.rule_hit (chunk_id, rule_id, brain_id, recorded_at)
+  select distinct chunk, new.id, new.brain_id, new.recorded_at from windows w, unnest(w.chunks) chunk
+   where new.names <@ ledger.word_digests(evidence.plain(w.original))
+     and case when new.value_length > 8 then new.value_words <@ ledger.word_digests(evidence.plain(w.original))
+              else new.value_gram = any (ledger.marks(evidence.plain(w.original), array[new.value_length])) end
   on conflict do nothing;
   return null;
 end $$;
@@ -732,10 +796,11 @@ create function evidence.blank_sources(wanted uuid[]) returns int language plpgs
 declare
   pieces uuid[];
 begin
+  -- the source first: whoever is writing into it has committed by then, and what it wrote is seen below
+  update evidence.source set title = '', branch = null, erased_at = clock_timestamp() where id = any (wanted) and erased_at is null;
   select array_agg(id) into pieces from evidence.chunk where source_id = any (wanted);
   update evidence.event set body = null, erased_at = clock_timestamp() where source_id = any (wanted) and erased_at is null;
   update evidence.chunk set text = null, erased_at = clock_timestamp() where source_id = any (wanted) and erased_at is null;
-  update evidence.source set title = '', branch = null, erased_at = clock_timestamp() where id = any (wanted) and erased_at is null;
   delete from evidence.chunk_lexeme where chunk_id = any (pieces);
   -- claims that no retained line supports any more, and what was made from the chunks
   return ledger.blank_revisions(array(
@@ -749,9 +814,12 @@ end $$;
 create function ledger.erase_source(source uuid, why text) returns int language plpgsql volatile security definer
   set search_path = pg_catalog as $$
 declare
-  brain uuid := ledger.begin_erasure();
+  brain uuid;
   number int;
 begin
+  -- in the order in which a seal takes them, so that neither waits for the other in a ring
+  perform from evidence.source s where s.id = source for update;
+  brain := ledger.begin_erasure();
   if not exists (select from evidence.source s where s.id = source and s.brain_id = brain) then
     return -1;
   end if;

@@ -86,6 +86,7 @@ select r.id, r.claim_id,
                     and ledger.period(u.valid_from, u.valid_to) && ledger.period(r.valid_from, r.valid_to)
                     and not exists (select from ledger.exemption e where e.rule_id = u.id and e.revision_id = r.id))
       then 'blocked_by_rule'
+    when r.admission = 'needs_review' and r.review <> 'accepted' then 'repeats_rejected_value'
     when r.freshness = 'superseded' then 'superseded'
     when r.freshness = 'unsupported' then 'unsupported'
     when r.valid_from > lens.fact_time() then 'not_yet_valid'
@@ -122,7 +123,7 @@ create function lens.inputs(derived uuid) returns text language sql stable secur
   select case
     when exists (select from input i join evidence.chunk c on c.id = i.chunk_id where c.erased_at is not null
                     or exists (select from ledger.rule_hit h join ledger.rule u on u.id = h.rule_id
-                                where h.chunk_id = c.id and u.recorded_at <= lens.known_at()))
+                                where h.chunk_id = c.id and h.recorded_at <= lens.known_at()))
       or exists (select from input i left join lens.judged j on j.id = i.revision_id
                   where i.revision_id is not null and (j.id is null or j.hard is not null)) then 'hard'
     when exists (select from input i where i.chunk_id is not null)
@@ -183,7 +184,7 @@ cross join lateral (select case
     when exists (select from evidence.version n where n.source_id = c.source_id and n.replaces and n.ordinal > v.ordinal
                     and n.recorded_at <= lens.known_at()) then 'superseded'
     when exists (select from ledger.rule_hit h join ledger.rule u on u.id = h.rule_id
-                  where h.chunk_id = c.id and u.recorded_at <= lens.known_at()
+                  where h.chunk_id = c.id and h.recorded_at <= lens.known_at()
                     and evidence.scopes_meet(u.repositories, u.areas, u.environments, s.repositories, s.areas, s.environments)
                     -- a value that a person revalidated may be read again
                     and not exists (select from ledger.exemption e join ledger.revision x on x.id = e.revision_id

@@ -175,20 +175,24 @@ def last_sealed(connection: Connection, source_id: UUID) -> Sealed:
 
 UNSEALED = """
 with next as (
-  select e.id, e.parent_key is null as opens, e.role, e.kind, least(e.said_at, e.captured_at) as said_at, e.abandoned, e.body
+  select e.id, e.parent_key is null as opens, e.role, e.kind, least(e.said_at, e.captured_at) as said_at,
+         e.said_at is null as undated, e.abandoned, e.body
     from evidence.event e
    where e.source_id = %(source_id)s and e.id > %(after)s order by e.id limit %(limit)s
 ), measured as (
-  select n.*, sum(coalesce(length(n.body), 0)) over (order by n.id) - coalesce(length(n.body), 0) as earlier from next n
+  select n.*, sum(coalesce(length(n.body), 0)) over (order by n.id) - coalesce(length(n.body), 0) as earlier,
+         max(case when not n.undated then n.said_at end) over (order by n.id) as lag_said from next n
 )
-select id, opens, role, kind, said_at, abandoned, body from measured where earlier < %(characters)s order by id
+select id, opens, role, kind, coalesce(case when undated then lag_said end, said_at) as said_at, abandoned, body
+  from measured where earlier < %(characters)s order by id
 """
 
 
 def unsealed(connection: Connection, source_id: UUID, *, after: int, limit: int, characters: int) -> list[StoredEvent]:
     """The next events of a source, at most ``limit`` of them and about ``characters`` of text, in order of arrival.
 
-    What has no time of its own, or one in the future, was said when it was captured at the latest.
+    What has no time of its own was said when what is before it in the source was; a time in the future, or none at all, is the
+    time of capture.
     """
     parameters = {"source_id": source_id, "after": after, "limit": limit, "characters": characters}
     with connection.cursor(row_factory=class_row(StoredEvent)) as cursor:

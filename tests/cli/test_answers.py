@@ -153,3 +153,23 @@ def test_help_is_quick_and_names_the_exit_codes() -> None:
     said = cli("--help")
     assert (datetime.now(UTC) - began).total_seconds() < 2
     assert "Exit codes" in said.out
+
+
+def test_with_json_an_error_is_an_object(profile: Profile) -> None:
+    wrongs = (("claims", "show", "nonsense"), ("claims", "show"), ("claims", "show", "00000000-0000-7000-8000-000000000000"))
+    said = [profile.cli(*words, "--json") for words in wrongs]
+    assert [each.code for each in said] == [2, 2, 1]
+    assert [each.json["error"]["code"] for each in said] == ["usage", "usage", "not_found"]
+    assert all(each.json["error"].keys() == {"code", "message", "mend"} for each in said)
+
+
+def test_a_token_that_cannot_be_one_is_told_as_such(profile: Profile) -> None:
+    said = profile.cli("claims", "list", MEMORANDA_TOKEN="mém")
+    assert said.code == 2
+    assert "MEMORANDA_TOKEN" in said.err
+
+
+def test_the_version_is_told() -> None:
+    said = cli("--version")
+    assert said.code == 0
+    assert said.out.startswith("memoranda ")

@@ -24,6 +24,7 @@ ANSWER_SECONDS: Final = 120.0
 FIRST_POLL: Final = 0.03
 LAST_POLL: Final = 0.5
 
+UNPROVEN: Final = 401
 BUSY: Final = 503
 
 Json = dict[str, Any]
@@ -132,9 +133,17 @@ class Client:
                 time.sleep(pause)
             except Problem as problem:
                 if pause is None or problem.status != BUSY:
-                    raise
+                    raise self._mended(problem) from None
                 time.sleep(min(problem.retry_after or pause, LONGEST_PAUSE))
         raise AssertionError("the last pause is None")
+
+    def _mended(self, problem: Problem) -> Problem:
+        """The problem with what mends it here, where the server can only say it in general."""
+        lapsed = problem.status == UNPROVEN and self.session is not None
+        unread = problem.code == "role_too_low" and self.session is None and "history" in problem.message
+        if lapsed or unread:
+            problem.mend = "memoranda sign-in --here"
+        return problem
 
     def _unreachable(self, exc: httpx.TransportError) -> Unreachable:
         mend = (

@@ -150,7 +150,8 @@ def _reached(client: Any, found: Target) -> Finding:
         client.get("/v1/health/live")
     except Unreachable as failure:
         taken = _foreign(found) if found.local else ""
-        return Finding(what="server", verdict="wrong", found=taken or failure.message, mend=failure.mend)
+        mend = "start it with 'memoranda up'" if found.local else failure.mend
+        return Finding(what="server", verdict="wrong", found=taken or failure.message, mend=mend)
     except Problem as problem:
         return Finding(
             what="server",

@@ -3,7 +3,8 @@
 Failure
 ├── Problem        the server answered with a problem document        exit 1
 ├── Misused        the command line itself makes no sense             exit 2
-└── Unreachable    nothing answers at the address                     exit 3
+├── Unreachable    nothing answers at the address                     exit 3
+└── Interrupted    ctrl-C ended it on the way                         exit 130
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ DONE: Final = 0
 FAILED: Final = 1
 MISUSED: Final = 2
 UNREACHABLE: Final = 3
+INTERRUPTED: Final = 130
 
 
 class Failure(Exception):
-    """The root. ``mend`` says what to do next; the outermost loop prints both and exits with ``exit_code``."""
+    """The root. ``mend`` says what to do next; the outermost loop prints both and exits with ``exit_code``.
+
+    ``code`` is stable, for programs.
+    """
 
     exit_code = FAILED
+    code = "failed"
 
     def __init__(self, message: str, *, mend: str = "") -> None:
         super().__init__(message)
@@ -42,9 +48,18 @@ class Misused(Failure):
     """Raised where options or arguments contradict each other or cannot be read."""
 
     exit_code = MISUSED
+    code = "usage"
 
 
 class Unreachable(Failure):
     """Raised where no Memoranda answers, or none is known."""
 
     exit_code = UNREACHABLE
+    code = "unreachable"
+
+
+class Interrupted(Failure):
+    """Raised where ctrl-C ended what had come some way."""
+
+    exit_code = INTERRUPTED
+    code = "interrupted"

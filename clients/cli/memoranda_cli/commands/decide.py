@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from memoranda_cli import ids
 from memoranda_cli.commands.look import Claim
 from memoranda_cli.options import Brain, Data, Json, Reason, Url
 
@@ -79,10 +80,10 @@ def conflicts_list(
 
 
 def conflicts_resolve(
-    conflict: str,
+    conflict: Annotated[str, typer.Argument(help="The conflict's id.", callback=ids.conflict)],
     how: Annotated[How, typer.Argument(help="What to do.")],
     reason: Reason,
-    keep: Annotated[str | None, typer.Option("--keep", help="With keep_one: the claim that holds.")] = None,
+    keep: Annotated[str | None, typer.Option("--keep", help="With keep_one: the claim that holds.", callback=ids.claim)] = None,
     value: Annotated[str | None, typer.Option("--value", help="With replace: the value that holds.")] = None,
     data: Data = None,
     url: Url = None,

@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
+from memoranda_cli import ids
 from memoranda_cli.commands.memory import Mode
 from memoranda_cli.options import Brain, Data, Json, Reason, Url
 
-Claim = Annotated[str, typer.Argument(help="The claim's id.")]
+Claim = Annotated[str, typer.Argument(help="The claim's id.", callback=ids.claim)]
+Source = Annotated[str, typer.Argument(help="The source's id.", callback=ids.source)]
+Job = Annotated[str, typer.Argument(help="The job's id.", callback=ids.job)]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=500, help="At most so many.")]
 
 
@@ -74,7 +77,7 @@ def sources_list(limit: Limit = 50, data: Data = None, url: Url = None, brain: B
     looking.sources(limit, data=data, url=url, brain=brain, as_json=as_json)
 
 
-def sources_show(source: str, data: Data = None, url: Url = None, brain: Brain = None, as_json: Json = False) -> None:
+def sources_show(source: Source, data: Data = None, url: Url = None, brain: Brain = None, as_json: Json = False) -> None:
     """Show one source and how far it has come."""
     from memoranda_cli import looking
 
@@ -82,7 +85,7 @@ def sources_show(source: str, data: Data = None, url: Url = None, brain: Brain =
 
 
 def sources_erase(
-    source: str,
+    source: Source,
     reason: Reason,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     data: Data = None,
@@ -113,7 +116,7 @@ def jobs_list(
     looking.jobs(state, lane, limit, data=data, url=url, brain=brain, as_json=as_json)
 
 
-def jobs_requeue(job: str, data: Data = None, url: Url = None, brain: Brain = None, as_json: Json = False) -> None:
+def jobs_requeue(job: Job, data: Data = None, url: Url = None, brain: Brain = None, as_json: Json = False) -> None:
     """Give a job that failed for good its attempts back."""
     from memoranda_cli import looking
 

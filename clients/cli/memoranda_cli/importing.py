@@ -167,12 +167,11 @@ class Sender:
             self.broken = error
 
 
-def import_files(client: Client | None, files: Iterable[tuple[Path, int]], wanted: Wanted, bar: Bar) -> Summary:
-    """Reads, masks and sends files. One that cannot be read is reported and stops no other.
+def import_files(client: Client | None, files: Iterable[tuple[Path, int]], wanted: Wanted, bar: Bar, summary: Summary) -> None:
+    """Reads, masks and sends files, and adds to the summary what became of each. One that cannot be read stops no other.
 
     Raises Failure where the server is not there or does not let this client write.
     """
-    summary = Summary()
     with Sender(client) as sender:
         for path, size in files:
             report = FileReport(path=path, size=size)
@@ -181,7 +180,6 @@ def import_files(client: Client | None, files: Iterable[tuple[Path, int]], wante
                 _read(report, sender, wanted, bar)
             except Refused as refused:
                 report.refuse(refused.code, refused.message)
-    return summary
 
 
 def wait(client: Client, summary: Summary, *, seconds: float, each: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memoranda_capture import find
 from memoranda_cli import console, target
 from memoranda_cli.batches import Wanted
-from memoranda_cli.errors import DONE, FAILED, Failure
+from memoranda_cli.errors import DONE, FAILED, Failure, Interrupted
 from memoranda_cli.importing import USUAL, Bar, FileReport, Summary, import_files, wait
 
 if TYPE_CHECKING:
@@ -76,13 +76,30 @@ def _once(client: Client | None, order: Order, files: list[tuple[Path, int]]) ->
 
 
 def _import(client: Client | None, order: Order, files: list[tuple[Path, int]]) -> Summary:
+    summary = Summary()
+    try:
+        _take(client, order, files, summary)
+    except KeyboardInterrupt as exc:
+        raise _interrupted(summary, len(files), sent=client is not None) from exc
+    return summary
+
+
+def _interrupted(summary: Summary, files: int, *, sent: bool) -> Interrupted:
+    """How far an import came that ctrl-C ended."""
+    stored = f", and {summary.total(lambda report: report.new)} new events were stored" if sent else ""
+    return Interrupted(
+        f"stopped at file {len(summary.files)} of {files}{stored}",
+        mend="run it again: it goes on, and stores nothing twice" if sent else "",
+    )
+
+
+def _take(client: Client | None, order: Order, files: list[tuple[Path, int]], summary: Summary) -> None:
     with _progress(quiet=order.as_json) as progress:
         with _bar(progress, "reading", sum(size for _, size in files)) as move:
-            summary = import_files(client, files, order.wanted, move)
+            import_files(client, files, order.wanted, move, summary)
         if client is not None and order.patience > 0 and summary.sources():
             task = progress.add_task("learning", total=len(summary.sources()), file="")
             wait(client, summary, seconds=order.patience, each=lambda: progress.advance(task))
-    return summary
 
 
 def _roots(paths: list[Path]) -> list[Path]:

@@ -76,7 +76,7 @@ def sources(limit: int, *, data: Path | None, url: str | None, brain: str | None
         table.add_row(
             render.moment(each["recorded_at"]),
             render.host_name(each["host"]),
-            _plain((each["title"] or each["external_id"] or each.get("withheld") or "")[:60]),
+            _plain(_title(each)),
             str(each["events"]),
             str(each["chunks"]),
             each["id"],
@@ -143,6 +143,12 @@ def _reader(mode: str, data: Path | None, url: str | None, brain: str | None) ->
     """A client for reading: as the person who is signed in here where history is asked for."""
     found = target.find(data, url, brain)
     return Client(found, target.read_session(found) if mode == "history" else None)
+
+
+def _title(source: dict[str, Any]) -> str:
+    if source.get("erased_at"):
+        return f"erased {render.moment(source['erased_at'])}"
+    return str(source["title"] or source["external_id"] or source.get("withheld") or "")[:60]
 
 
 def _plain(value: object) -> Any:

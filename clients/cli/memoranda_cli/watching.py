@@ -8,7 +8,7 @@ from typing import Final
 
 from memoranda_capture import find
 from memoranda_cli import console
-from memoranda_cli.errors import Unreachable
+from memoranda_cli.errors import Interrupted, Unreachable
 
 # an agent writes a reply in bursts: half a second after the last line the file is read
 QUIET_MILLISECONDS: Final = 500
@@ -43,7 +43,7 @@ def follow(roots: list[Path], known: dict[Path, Stamp], take: Callable[[list[tup
     try:
         for _ in _woken(roots):
             _take_changed(roots, known, take)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         # in the middle of an import, too: what was not sent is sent the next time
         return
 

@@ -172,7 +172,8 @@ def _import(stage: Stage, *folders: Path) -> importing.Summary:
     files = [(path, path.stat().st_size) for path in find(folders)]
     started = time.monotonic()
     with stage.console.status("reading, masking and sending") as status:
-        summary = importing.import_files(stage.agent, files, Wanted(), lambda _path, _step: None)
+        summary = importing.Summary()
+        importing.import_files(stage.agent, files, Wanted(), lambda _path, _step: None, summary)
         status.update("learning")
         importing.wait(stage.agent, summary, seconds=PATIENCE, each=lambda: None)
     table = render.table("session", "title", ">events", ">secrets masked")

@@ -26,7 +26,7 @@ code { display: block; margin-top: .5rem; padding: .6rem .7rem; background: var(
 </style></head>
 <body><main>
 <h1>Sign in to Memoranda</h1>
-<p>This link works once. Signing in lets you review what was learned: accept, correct, reject.</p>
+<p>This link works once, and signs this browser in.</p>
 <button id="go" type="button">Sign in</button>
 <p id="told" role="status" aria-live="polite"></p>
 <noscript><p>Signing in needs JavaScript, which is off in this browser.</p></noscript>
@@ -43,8 +43,8 @@ go.addEventListener("click", async () => {
       body: JSON.stringify({ link }) });
     const body = await answer.json();
     if (!answer.ok) { told.textContent = body.detail + ". " + (body.mend || ""); return; }
-    told.textContent = "You are signed in as " + body.name + ". The CSRF token of this session, for tools that write on your behalf:";
-    const token = document.createElement("code"); token.textContent = body.csrf_token; told.append(token);
+    told.textContent = "You are signed in as " + body.name + ". This page can be closed. To review claims, sign your terminal in with:";
+    const command = document.createElement("code"); command.textContent = "memoranda sign-in --here"; told.append(command);
     go.textContent = "Signed in";
   } catch (error) { told.textContent = "The server did not answer. Try again."; go.disabled = false; }
 });

@@ -150,6 +150,35 @@ FORMATS: tuple[Format, ...] = (
     _format("sentry_token", r"sntry[us]_[A-Za-z0-9+/=_]{40,400}", "sntry", hint="sntry[us]_[A-Za-z0-9+/=_]{40}"),
     _format("atlassian_token", rf"ATATT3[{WORD}=]{{50,400}}", "ATATT3", hint=rf"ATATT3[{WORD}=]{{50}}"),
     _format("age_key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}", "AGE-SECRET-KEY-", hint="AGE-SECRET-KEY-1"),
+    _format("openrouter_key", r"sk-or-v1-[0-9a-f]{64}(?![0-9A-Za-z])", "sk-or-v1-", hint="sk-or-v1-[0-9a-f]{64}"),
+    _format("groq_key", r"gsk_[A-Za-z0-9]{52}(?![A-Za-z0-9])", "gsk_", hint="gsk_[A-Za-z0-9]{52}"),
+    _format("xai_key", r"xai-[A-Za-z0-9]{80}(?![A-Za-z0-9])", "xai-", hint="xai-[A-Za-z0-9]{80}"),
+    _format("replicate_token", r"r8_[A-Za-z0-9]{37}(?![A-Za-z0-9])", "r8_", hint="r8_[A-Za-z0-9]{37}"),
+    _format("perplexity_key", r"pplx-[A-Za-z0-9]{48,64}(?![A-Za-z0-9])", "pplx-", hint="pplx-[A-Za-z0-9]{48}"),
+    _format("figma_token", rf"figd_[{WORD}]{{40,64}}", "figd_", hint=rf"figd_[{WORD}]{{40}}"),
+    _format("supabase_token", r"sbp_(?:oauth_)?[0-9a-f]{40}(?![0-9A-Za-z])", "sbp_", hint="sbp_(?:oauth_)?[0-9a-f]{40}"),
+    _format("netlify_token", r"nfp_[A-Za-z0-9]{36,60}(?![A-Za-z0-9])", "nfp_", hint="nfp_[A-Za-z0-9]{36}"),
+    _format(
+        "planetscale_token",
+        rf"pscale_(?:tkn|pw|oauth)_[{WORD}.=]{{32,64}}",
+        "pscale_",
+        hint=rf"pscale_(?:tkn|pw|oauth)_[{WORD}.=]{{32}}",
+    ),
+    _format(
+        "doppler_token",
+        rf"dp\.(?:pt|ct|sa|scim|audit|st(?:\.[{WORD}]{{2,35}})?)\.[A-Za-z0-9]{{40,44}}(?![A-Za-z0-9])",
+        "dp.",
+        hint=rf"dp\.[a-z]{{2,5}}\.[{WORD}.]{{40}}",
+    ),
+    _format("pulumi_token", r"pul-[0-9a-f]{40}(?![0-9A-Za-z])", "pul-", hint="pul-[0-9a-f]{40}"),
+    _format("rubygems_key", r"rubygems_[0-9a-f]{48}(?![0-9A-Za-z])", "rubygems_", hint="rubygems_[0-9a-f]{48}"),
+    _format(
+        "tailscale_key",
+        r"tskey-[a-z]{2,12}-[A-Za-z0-9]{8,40}-[A-Za-z0-9]{16,64}",
+        "tskey-",
+        hint="tskey-[a-z]{2,12}-[A-Za-z0-9]{8,40}-[A-Za-z0-9]{16}",
+    ),
+    _format("brevo_key", r"xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}(?![A-Za-z0-9])", "xkeysib-", hint="xkeysib-[0-9a-f]{64}"),
     _format("jwt", rf"eyJ[{WORD}]{{10,}}\.[{WORD}]{{10,}}(?:\.[{WORD}]*)*", "eyJ", hint=rf"eyJ[{WORD}]{{10,}}\.[{WORD}]{{10}}"),
     Format(
         "url_password",
@@ -182,9 +211,31 @@ FORMATS: tuple[Format, ...] = (
 """From the issuers' documents and the public rule sets (detect-secrets, gitleaks); most specific first."""
 
 
+COOKIE_HINT = r"(?i:cookie)\\?[\"']?:[^\n\"'`]*(?i:sess|sid|auth|token|jwt|remember|csrf|xsrf)[A-Za-z0-9_.-]*=[^\s;\"'`]{8}"
+"""What the prefilter looks for on behalf of ``_cookies``: it runs to the last session in the header, so that one region holds them all."""
+
+_COOKIES = re.compile(r"cookie\\?[\"']?:(?P<pairs>\s{0,4}(?:\\?[\"'])?[^\n\"'`]*)", re.IGNORECASE)
+_SESSION = re.compile(
+    r"(?P<name>[A-Za-z0-9_.-]{1,100})=(?P<secret>(?![$%{*<\[(])(?=[^;]{0,100}[0-9]|[^;]{20})[^\s;\"'`\\<>\[(){}]{8,8000})(?=[\s;\"'`\\]|\Z)"
+)
+_SESSION_NAME = re.compile(r"sess|sid|auth|token|jwt|remember|csrf|xsrf", re.IGNORECASE)
+
+
 def spans(line: str) -> Iterator[Span]:
     """Yields where the formats find a secret in one line."""
+    yield from _cookies(line)
     for format_ in FORMATS:
         if any(anchor in line for anchor in format_.anchors):
             for match in format_.pattern.finditer(line):
                 yield Span(*match.span("secret" if "secret" in format_.pattern.groupindex else 0), format_.kind)
+
+
+def _cookies(line: str) -> Iterator[Span]:
+    """The values of the cookies that by their names hold a session; the other cookies of the header stay."""
+    for header in _COOKIES.finditer(line):
+        at = header.start("pairs")
+        for pair in header["pairs"].split(";"):
+            cookie = _SESSION.match(line, at + len(pair) - len(pair.lstrip(" \t\\\"'")))
+            if cookie and _SESSION_NAME.search(cookie["name"]):
+                yield Span(*cookie.span("secret"), "cookie")
+            at += len(pair) + 1

@@ -28,18 +28,33 @@ def _stems(prefix: str) -> set[str]:
 
 
 STEMS: tuple[str, ...] = tuple(sorted({stem for prefix in _PREFIXES for stem in _stems(prefix)}))
-HINT = "(?:" + "|".join(map(re.escape, STEMS)) + ")[A-Za-z0-9+/_-]{12}"
+_LOGIN_HINT = r"\"_?auth\\?\"\s{0,4}:\s{0,4}\\?\"[A-Za-z0-9+/]{8}"
+HINT = "(?:" + "|".join(map(re.escape, STEMS)) + ")[A-Za-z0-9+/_-]{12}|" + _LOGIN_HINT
 _STEM = re.compile("|".join(map(re.escape, STEMS)))
+_LOGIN = re.compile(r"\"_?auth\\?\"\s{0,4}:\s{0,4}\\?\"(?P<secret>[A-Za-z0-9+/]{8,4000}={0,2})\\?\"")
+"""A registry's user and password, as Docker's config.json holds them."""
+
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 
 
 def spans(line: str) -> Iterator[Span]:
     """Yields the runs of base64 in one line that decode to a secret of a known format; the whole run is the secret."""
+    for login in _LOGIN.finditer(line):
+        if _is_login(login["secret"]):
+            yield Span(*login.span("secret"), "basic_auth")
     if not _STEM.search(line):
         return
     for run in _RUN.finditer(line):
         if _STEM.search(run[0]) and (kind := _kind_inside(run[0][:_LONGEST])):
             yield Span(*run.span(), kind)
+
+
+def _is_login(run: str) -> bool:
+    try:
+        text = base64.b64decode(run, validate=True).decode()
+    except ValueError:
+        return False
+    return text.isprintable() and ":" in text[1:-1]
 
 
 def _kind_inside(run: str) -> str | None:

@@ -65,7 +65,7 @@ def run(order: Order, *, data: Path | None, url: str | None, brain: str | None, 
 def _once(client: Client | None, order: Order, files: list[tuple[Path, int]]) -> int:
     started = time.monotonic()
     summary = _import(client, order, files)
-    code = _exit_code(summary, {path.resolve() for path in order.paths if path.is_file() or not path.exists()})
+    code = _exit_code(summary, {path.resolve() for path in order.paths if not path.is_dir()})
     if order.as_json:
         console.json(as_json(summary, seconds=time.monotonic() - started, dry_run=order.dry_run))
     elif order.brief:

@@ -6,6 +6,7 @@ import base64
 import json
 import random
 import string
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -80,6 +81,20 @@ TOKENS: list[tuple[str, str]] = [
     ("azure_client_secret", joined(drawn(3), "8", "Q~", drawn(34))),
     ("age_key", joined("AGE-SECRET", "-KEY-1", drawn(58, UPPER))),
     ("jwt", joined("ey", "J", drawn(33), ".ey", "J", drawn(60), ".", drawn(43))),
+    ("openrouter_key", joined("sk", "-or-v1-", drawn(64, HEX))),
+    ("groq_key", joined("gs", "k_", drawn(52))),
+    ("xai_key", joined("xa", "i-", drawn(80))),
+    ("replicate_token", joined("r", "8_", drawn(37))),
+    ("perplexity_key", joined("pp", "lx-", drawn(48))),
+    ("figma_token", joined("fi", "gd_", drawn(40))),
+    ("supabase_token", joined("sb", "p_", drawn(40, HEX))),
+    ("netlify_token", joined("nf", "p_", drawn(36))),
+    ("planetscale_token", joined("pscale", "_tkn_", drawn(43))),
+    ("doppler_token", joined("d", "p.pt.", drawn(43))),
+    ("pulumi_token", joined("pu", "l-", drawn(40, HEX))),
+    ("rubygems_key", joined("ruby", "gems_", drawn(48, HEX))),
+    ("tailscale_key", joined("ts", "key-auth-", drawn(12), "CNTRL-", drawn(32))),
+    ("brevo_key", joined("xkey", "sib-", drawn(64, HEX), "-", drawn(16))),
     ("private_key", PEM),
 ]
 
@@ -126,6 +141,23 @@ PLACED: list[tuple[str, str, str]] = [
     ("password", "psql --password={}", "opensesame"),
     ("password", 'Write {{"content":"DB_HOST=x\\nDB_PASSWORD={}\\nDEBUG=1"}}', "correcthorse"),
     ("password", '{{"command":"export DB_PASSWORD=\\"{}\\" && run"}}', "correct-horse"),
+    ("password", "password={}", "Winter2024"),
+    ("password", "password: {}", "Welcome123"),
+    ("password", "spring.datasource.password={}", "Passw0rd123"),
+    ("password", "password: {}", "Tr0ub4dor"),
+    ("password", "<password>{}</password>", "correcthorse"),
+    ("password", "<db:password encrypted='no'>{}</db:password>", "x7x7x7"),
+    ("password", "machine git.internal login deploy password {}", "abcd12"),
+    ("password", "machine git.internal\n  login deploy\n  password {}\nmachine other", "abcd12"),
+    ("password", "mysql -u root -p{} shop", "S3same"),
+    ("password", "mysqldump -uroot -p'{}' shop", "opensesame"),
+    ("password", "db:\n  password: |\n    {}\n  port: 5432", "abcd1234efg"),
+    ("secret", "client_secret: |-\n  {}\n", VALUE),
+    ("cookie", "Cookie: theme=dark; sessionid={}; lang=en", "abc123def456"),
+    ("cookie", "Set-Cookie: connect.sid={}; Path=/; HttpOnly", "s%3Aabcdefgh12345678"),
+    ("cookie", "curl -H 'cookie: a=b; __Host-session={}; c=d' https://x", "abcdef1234567890"),
+    ("cookie", '"Cookie": "PHPSESSID={}"', "abcd1234efgh5678"),
+    ("basic_auth", '{{"auths":{{"https://index.docker.io/v1/":{{"auth":"{}"}}}}}}', base64.b64encode(b"user:open-sesame").decode()),
     ("github_token", "GITHUB_TOKEN={}", GITHUB),
     ("private_key", "key: {}", PEM.replace("\n", "\\n")),
     ("private_key", "{}\nThe file went on here.", f"{BEGIN}\n" + "\n".join(PEM_BODY.split("\n")[:5])),
@@ -148,6 +180,10 @@ def test_a_secret_that_its_place_gives_away_is_masked_and_nothing_beside_it(kind
         'password = "changeme"', "token: str", "token: Optional[str] = None", "token = get_token(1234567890)", "secret: SecretStr",
         'api_key="YOUR_API_KEY_HERE_123"', "PASSWORD=%s", 'password="********"', "https://user:${PASS}@host/x", "token = self.tokens[3]",
         "postgres://user:<password>@host/db", 'token_url = "https://auth.example.com/v2/token"', "max_tokens=128000", "Bearer $TOKEN",
+        "<password>Passwort</password>", "<password>${db.password}</password>", "mysql -u root -p shop", "mysqldump --all -p$PW",
+        "docker run mysql -p3306:3306", "Cookie: session=${SESSION}; auth=<token value>", "Set-Cookie: session=deleted; expires=Thu",
+        '"auth": "required1234"', "password: Password", "token: Sha256Digest", "token = Base64Url22",
+        "secret_path = /srv/Apps/memoranda/Secrets/2024/production", "token = someRatherLongVariable+anotherLongVariable",
         "Authorization: Bearer {token}", "password_hash = 5f4dcc3b5aa765d61d8327deb882cf99", "secrets.TOKEN_1", "https://{user}:{password}@host",
     ],
 )  # fmt: skip
@@ -161,6 +197,40 @@ def test_a_known_token_wrapped_in_base64_is_masked(before: str) -> None:
     assert mask(f"data:\n  gh: {wrapped}\n").text == "data:\n  gh: [secret:github_token]\n"
     key = base64.b64encode(PEM.encode()).decode()
     assert mask(f"tls.key: {key}").text == "tls.key: [secret:private_key]"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "aws_secret_access_key = {}", "export AWS_SECRET_ACCESS_KEY={}", "aws_session_token = {}", "AccountKey: {}", "client_secret: {}",
+        "secret_key={}", 'client_secret = "{}"',
+    ],
+)  # fmt: skip
+def test_hundreds_of_keys_drawn_from_base64_are_masked_whatever_signs_they_hold(around: str) -> None:
+    draw = random.Random(11)
+    for length in (40,) * 300 + (44, 88, 356):
+        value = "".join(draw.choices(LETTERS + "+/", k=length))
+        masked = mask(around.format(value)).text
+        assert masked == around.format("[secret:secret]") or masked == around.format("[secret:aws_secret]")
+        assert mask(masked).text == masked
+
+
+def test_a_header_of_many_sessions_is_masked_at_once() -> None:
+    names = [f"session_{n}" for n in range(12)]
+    text = "Cookie: " + "; ".join(f"{name}={drawn(30)}7; x{name[-1]}=y" for name in names)
+    masked = mask(text)
+    assert masked.text == "Cookie: " + "; ".join(f"{name}=[secret:cookie]; x{name[-1]}=y" for name in names)
+    assert mask(masked.text).text == masked.text
+
+
+def test_time_grows_with_the_text_and_not_with_its_square() -> None:
+    def seconds(repeats: int) -> float:
+        began = time.process_time()
+        mask("password='" * repeats)
+        return time.process_time() - began
+
+    seconds(10)
+    assert seconds(16_000) < 25 * seconds(2_000) + 0.2
 
 
 def test_many_secrets_in_one_long_line_are_all_masked() -> None:
@@ -252,6 +322,38 @@ def test_a_private_key_that_never_ends_is_masked_through_three_events(tmp_path: 
     thirds = [f"{BEGIN}\n" + "\n".join(rows[:4]) + "\n", "\n".join(rows[4:8]) + "\n", "\n".join(rows[8:12]) + "\nThat was it."]
     path = session(tmp_path, *(prompt([result(part, str(n))], f"u{n}") for n, part in enumerate(thirds)))
     assert _texts(path) == ["[secret:private_key]\n", "[secret:private_key]\n", "[secret:private_key]\nThat was it."]
+
+
+def _chunks(*parts: str) -> list[str]:
+    def event(at: int, text: str) -> Event:
+        return Event(key=str(at), parent_key=None, role="tool", kind="tool_result", said_at=None, text=text, line=at)
+
+    return [record.text for record in mask_events(event(at, part) for at, part in enumerate(parts)) if isinstance(record, Event)]
+
+
+def test_a_token_split_over_three_events_is_masked_in_all() -> None:
+    gap = "[secret:github_token]"
+    assert _chunks(f"token is {GITHUB[:10]}", "", f"{GITHUB[10:]} it ends") == [f"token is {gap}", "", f"{gap} it ends"]
+    assert _chunks(f"token is {GITHUB[:10]}", GITHUB[10:20], f"{GITHUB[20:]} it ends") == [f"token is {gap}", gap, f"{gap} it ends"]
+    assert _chunks(f"is {GITHUB[:10]}", GITHUB[10:20], GITHUB[20:]) == [f"is {gap}", gap, gap]
+    assert _chunks(f"{GITHUB[:10]}", "", "", f"{GITHUB[10:]} and {GITHUB[:12]}", "", GITHUB[12:]) == [
+        gap,
+        "",
+        "",
+        f"{gap} and {gap}",
+        "",
+        gap,
+    ]
+
+
+def test_a_private_key_goes_on_after_an_empty_event() -> None:
+    said = _chunks("cat key\n" + PEM[:330], "", PEM[330:600], "\n", PEM[600:] + "\ndone")
+    assert said == ["cat key\n[secret:private_key]", "", "[secret:private_key]", "\n", "[secret:private_key]\ndone"]
+
+
+def test_many_small_events_come_through_in_order() -> None:
+    parts = ["word" if at % 3 else "" for at in range(100)]
+    assert _chunks(*parts) == parts
 
 
 def test_events_of_two_roles_are_not_joined(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def _drawn(value: str) -> bool:
         return False
     kinds = ["a" if letter.islower() else "A" if letter.isupper() else "0" if letter.isdigit() else "+" for letter in value.rstrip("=")]
     changes = sum(first != second for first, second in pairwise(kinds))
-    return {"a", "A"} <= set(kinds) and ("0" in kinds or "+" in value) and changes >= 0.4 * len(kinds)
+    return {"a", "A"} <= set(kinds) and ("0" in kinds or entropy(value) >= 4.3) and changes >= 0.4 * len(kinds)
 
 
 def _place(found: _Assignment) -> Place | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import accumulate
 
 from memoranda_capture import assignments, detectors, private_keys, token_formats, wrapped
 from memoranda_capture.events import Event, Heading, Record
@@ -25,10 +26,14 @@ _PASSES = 4
 _ACROSS = 200
 """Characters on each side of the border between two events that are looked at together; no token but a private key is longer."""
 
+_LONGEST_RUN = 8
+"""Events through which one token is followed."""
+
 _SOURCES = (token_formats.spans, wrapped.spans, detectors.spans, assignments.spans)
 """In the order of how well they know what they found: where findings overlap, the first gives the kind."""
 
 _MASK = re.compile(r"\[secret:[a-z0-9_]+\]")
+_BLANK = re.compile(r"\s")
 _DELIMITER = re.compile(rb"[\s\"'`<>]")
 
 
@@ -93,13 +98,13 @@ def _regions(raw: bytes, hit: re.Match[bytes] | None, *, is_ascii: bool) -> Iter
 
 
 def _bounds(raw: bytes, done: int, start: int, end: int) -> tuple[int, int]:
-    """The line around a hit, cut where it is long: on the right where a token ends, and never inside a character."""
+    """The line around a hit, cut where it is long: on the right after the sign that ends a token, and never inside a character."""
     left = max(raw.rfind(b"\n", done, start) + 1, done, start - _LEFT)
     line_end = raw.find(b"\n", end)
     right = len(raw) if line_end < 0 else line_end
     if right > end + _RIGHT:
         delimiter = _DELIMITER.search(raw, end + _RIGHT, min(right, end + _FARTHEST))
-        right = delimiter.start() if delimiter else min(right, end + _FARTHEST)
+        right = delimiter.end() if delimiter else min(right, end + _FARTHEST)
     while left < start and raw[left] & 0xC0 == 0x80:
         left += 1
     while right < len(raw) and raw[right] & 0xC0 == 0x80:
@@ -137,9 +142,10 @@ def _scanner() -> Scanner:
 
 
 def mask_events(records: Iterable[Record], counts: Counter[str] | None = None) -> Iterator[Record]:
-    """Masks headings and events, and secrets that are split over two consecutive events of one role, as chunked output splits them.
+    """Masks headings and events, and secrets that are split over consecutive events of one role, as chunked output splits them.
 
-    One event is held back to see its successor. ``counts`` gains the number of secrets of each kind.
+    One event is held back to see its successor, and short ones without a blank as long as a token may run on through them.
+    ``counts`` gains the number of secrets of each kind.
     """
     border = _Border(counts if counts is not None else Counter())
     for record in records:
@@ -153,12 +159,11 @@ def mask_events(records: Iterable[Record], counts: Counter[str] | None = None) -
 
 @dataclass(slots=True)
 class _Border:
-    """The event held back, whether it has to be masked, and whether a private key runs on beyond it."""
+    """The events held back, whether each has to be masked, and whether a private key runs on beyond the last."""
 
     counts: Counter[str]
-    held: Event | None = None
+    held: list[tuple[Event, bool]] = field(default_factory=list[tuple[Event, bool]])
     role: str = ""
-    suspicious: bool = False
     key_is_open: bool = False
 
     def heading(self, heading: Heading) -> Heading:
@@ -170,22 +175,37 @@ class _Border:
         )
 
     def next(self, event: Event) -> Iterator[Event]:
-        """Yields the event before this one, whose successor is now known."""
-        suspicious = _suspicious(event.text)
-        key_is_open = suspicious and "PRIVATE KEY" in event.text and private_keys.spans(event.text)[1]
-        if event.role == self.role:
-            if self.key_is_open:
-                event, runs_on = self._key_continued(event)
-                key_is_open = key_is_open or runs_on
-            elif self.held is not None:
-                event = self._parted(self.held, event)
-        yield from self.flush()
-        self.role, self.held, self.suspicious, self.key_is_open = event.role, event, suspicious, key_is_open
+        """Yields the events before this one over whose borders nothing can run any more."""
+        if event.role != self.role:
+            yield from self.flush()
+            self.role, self.key_is_open = event.role, False
+        if self.key_is_open:
+            yield from self.flush()
+            if event.text.strip():
+                event, self.key_is_open = self._key_continued(event)
+                self._hold(event)
+            else:
+                self.held = [(event, False)]
+            return
+        self._hold(event)
+        if len(self.held) > 1 and (self.key_is_open or len(self.held) > _LONGEST_RUN or not _runs_through(event.text)):
+            self._part()
+            last = self.held.pop()
+            yield from self.flush()
+            self.held = [last]
 
     def flush(self) -> Iterator[Event]:
-        if self.held is not None:
-            yield replace(self.held, text=self._masked(self.held.text)) if self.suspicious else self.held
-            self.held = None
+        if len(self.held) > 1:
+            self._part()
+        for event, suspicious in self.held:
+            yield replace(event, text=self._masked(event.text)) if suspicious else event
+        self.held = []
+
+    def _hold(self, event: Event) -> None:
+        suspicious = _suspicious(event.text)
+        self.held.append((event, suspicious))
+        if suspicious and "PRIVATE KEY" in event.text:
+            self.key_is_open = self.key_is_open or private_keys.spans(event.text)[1]
 
     def _masked(self, text: str) -> str:
         masked = mask(text)
@@ -198,23 +218,36 @@ class _Border:
             return event, False
         return replace(event, text=f"[secret:{private_keys.KIND}]{event.text[reach:]}"), runs_on
 
-    def _parted(self, first: Event, second: Event) -> Event:
-        """Masks both parts of a secret that begins in the first event and ends in the second."""
-        span = _across(first.text, second.text)
-        if span is None:
-            return second
-        self.counts[span.kind] += 1
-        self.held = replace(first, text=f"{first.text[: span.start]}[secret:{span.kind}]")
-        return replace(second, text=f"[secret:{span.kind}]{second.text[span.end :]}")
+    def _part(self) -> None:
+        """Masks every part of the secrets that begin in one of the events held back and end in a later one."""
+        texts = [event.text for event, _ in self.held]
+        for kind, parts in _across(texts):
+            self.counts[kind] += 1
+            for at, (start, end) in parts:
+                texts[at] = f"{texts[at][:start]}[secret:{kind}]{texts[at][end:]}"
+        self.held = [
+            (replace(event, text=text) if text != event.text else event, flag) for (event, flag), text in zip(self.held, texts, strict=True)
+        ]
 
 
-def _across(first: str, second: str) -> Span | None:
-    """A secret over the border of two texts: from ``start`` in the first to ``end`` in the second."""
-    if not first or not second or first[-1].isspace() or second[0].isspace():
-        return None
-    tail = first[-_ACROSS:].rpartition("\n")[2]
-    head = second[:_ACROSS].partition("\n")[0]
-    for span in _spans(tail + head):
-        if span.start < len(tail) < span.end and span.kind != private_keys.KIND:
-            return Span(len(first) - len(tail) + span.start, span.end - len(tail), span.kind)
-    return None
+def _runs_through(text: str) -> bool:
+    """Whether a token may begin before this text and end after it."""
+    return len(text) <= _ACROSS and (text.isspace() or not _BLANK.search(text))
+
+
+def _across(texts: list[str]) -> Iterator[tuple[str, list[tuple[int, tuple[int, int]]]]]:
+    """Yields secrets over the borders of texts as (kind, [(which text, (start, end))]), the last one first."""
+    pieces = [texts[0][-_ACROSS:].rpartition("\n")[2], *("" if text.isspace() else text for text in texts[1:-1])]
+    pieces.append(texts[-1][:_ACROSS].partition("\n")[0])
+    starts = [0, *accumulate(map(len, pieces))]
+    offsets = [len(texts[0]) - len(pieces[0]), *(0 for _ in texts[1:])]
+    if not pieces[0] and not any(pieces[1:-1]):
+        return
+    for span in reversed(_spans("".join(pieces))):
+        parts = [
+            (at, (max(span.start - start, 0) + offsets[at], min(span.end - start, len(piece)) + offsets[at]))
+            for at, (start, piece) in enumerate(zip(starts, pieces, strict=False))
+            if piece and span.start < start + len(piece) and span.end > start
+        ]
+        if len(parts) > 1 and span.kind != private_keys.KIND:
+            yield span.kind, parts

@@ -211,7 +211,9 @@ FORMATS: tuple[Format, ...] = (
 """From the issuers' documents and the public rule sets (detect-secrets, gitleaks); most specific first."""
 
 
-COOKIE_HINT = r"(?i:cookie)\\?[\"']?:[^\n\"'`]*(?i:sess|sid|auth|token|jwt|remember|csrf|xsrf)[A-Za-z0-9_.-]*=[^\s;\"'`]{8}"
+COOKIE_HINT = (
+    r"(?i:cookie)\\?[\"']?:\s{0,4}(?:\\?[\"'])?[^\n\"'`]*(?i:sess|sid|auth|token|jwt|remember|csrf|xsrf)[A-Za-z0-9_.-]*=[^\s;\"'`]{8}"
+)
 """What the prefilter looks for on behalf of ``_cookies``: it runs to the last session in the header, so that one region holds them all."""
 
 _COOKIES = re.compile(r"cookie\\?[\"']?:(?P<pairs>\s{0,4}(?:\\?[\"'])?[^\n\"'`]*)", re.IGNORECASE)

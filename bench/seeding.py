@@ -105,8 +105,8 @@ select r.brain_id, r.id, 'rejected', r.rule_key, ledger.word_digests(r.subject |
 """
 # a chunk that states a claim was made with the claim's subject, predicate and value on its first line
 HITS = """
-insert into ledger.rule_hit (chunk_id, rule_id, brain_id)
-select c.id, u.id, u.brain_id from ledger.rule u join ledger.revision r on r.id = u.revision_id
+insert into ledger.rule_hit (chunk_id, rule_id, brain_id, recorded_at)
+select c.id, u.id, u.brain_id, u.recorded_at from ledger.rule u join ledger.revision r on r.id = u.revision_id
   join evidence.chunk c on split_part(c.text, chr(10), 1) = concat_ws(' ', r.subject, r.predicate, 'is', r.value)
 on conflict do nothing
 """

@@ -19,6 +19,7 @@ _BEGIN = re.compile(r"-----BEGIN(?: [A-Z0-9]{1,20}){0,3} PRIVATE KEY(?: BLOCK)?-
 _END = re.compile(r"-----END(?: [A-Z0-9]{1,20}){0,3} PRIVATE KEY(?: BLOCK)?-----")
 _LETTERS = re.compile(r"[A-Za-z0-9+/=]{16}")
 _LEAD = r"(?:\\[nrt]|[\s>|+\-#*/\"',]|[0-9]{1,6}(?:→|[\t:|-])){0,40}"
+_NOTHING_MORE = re.compile(r"(?:\\n|[ \t\r\n\"',])*\Z")
 _HEADER = re.compile(_LEAD + r"(?:Proc-Type|DEK-Info|Version|Comment|Charset)[^\n\\]{0,80}")
 _BODY = re.compile(_LEAD + r"(?P<run>[A-Za-z0-9+/=]+)(?=[\r\n\\\"',]|\Z)")
 
@@ -31,7 +32,7 @@ def spans(text: str) -> tuple[list[Span], bool]:
         at = begin.end()
         end = _END.search(text, at, at + LONGEST)
         reach = end.start() if end else body_end(text, at)
-        is_open = end is None and not text[reach:].replace("\\n", "").strip(" \t\r\n\"',")
+        is_open = end is None and _NOTHING_MORE.match(text, reach) is not None
         if _LETTERS.search(text, at, reach) or (is_open and reach > at):
             at = end.end() if end else reach
             found.append(Span(begin.start(), at, KIND))

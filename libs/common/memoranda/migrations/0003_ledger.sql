@@ -604,6 +604,13 @@ end $$;
 create trigger rule_fill before insert on ledger.rule for each row execute function ledger.fill_rule();
 
 -- A new rule reaches back: conflicts of what it now bans end, and every chunk that repeats its value is marked.
+-- Whether a text can hold a value at all: a look at its letters, before the digests of all that it says are computed.
+create function ledger.may_hold(value_key text, original text) returns boolean language sql immutable as $$
+  select case
+    when value_key like 'num:%' then position(ltrim(substr(value_key, 5), '-') in translate(evidence.fold(original), ',_ ', '')) > 0
+    when value_key like 'text:%' then position(coalesce((evidence.value_sequence(substr(value_key, 6)))[1], '') in evidence.fold(original)) > 0
+    else true end $$;
+
 create function ledger.after_rule() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
 declare
   banned ledger.revision;
@@ -647,8 +654,9 @@ begin
   )
   insert into ledger.rule_hit (chunk_id, rule_id, brain_id, recorded_at)
   select distinct chunk, new.id, new.brain_id, new.recorded_at from windows w, unnest(w.chunks) chunk
-   where new.names <@ ledger.word_digests(evidence.plain(w.original))
-     and case when new.value_length > 8 then new.value_words <@ ledger.word_digests(evidence.plain(w.original))
+   where case when not ledger.may_hold(banned.value_key, evidence.plain(w.original)) then false
+              when not new.names <@ ledger.word_digests(evidence.plain(w.original)) then false
+              when new.value_length > 8 then new.value_words <@ ledger.word_digests(evidence.plain(w.original))
               else new.value_gram = any (ledger.marks(evidence.plain(w.original), array[new.value_length])) end
   on conflict do nothing;
   return null;

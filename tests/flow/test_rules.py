@@ -302,3 +302,12 @@ def test_an_edge_that_comes_later_does_not_change_what_was_answered_before(world
     world.capture([("tool", "what edge-svc port is"), ("tool", "7070 it is")], session="grows")
     assert [(row["external_id"], row["withheld"]) for row in world.chunks(at=before)] == shown
     assert {row["withheld"] for row in world.chunks() if row["external_id"] == "grows"} == {"repeats_rejected_value"}
+
+
+def test_a_rejected_denial_bans_no_affirmation_and_hides_no_text(world: World) -> None:
+    world.capture("billing.port != 8080", session="denial")
+    world.decide(world.claim_of("8080"), "reject")
+    world.capture("billing.port = 8080", session="affirmation")
+    assert world.values() == ["8080"]
+    assert {row["withheld"] for row in world.chunks()} == {None}
+    assert world.propose("billing", "port", "8080", polarity="denies")["admission"] == "blocked_by_rule"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import psycopg
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from psycopg.rows import TupleRow
 
 EXAMPLES: Final = int(os.environ.get("MEMORANDA_EXAMPLES", "0"))
@@ -22,6 +22,8 @@ def thorough(usual: int) -> settings:
         derandomize=EXAMPLES == 0,
         database=None,
         deadline=None,
+        # a failing history is told as it is; MEMORANDA_EXAMPLES=100 also looks for the smallest, which takes minutes
+        phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if EXAMPLES else [])],
         report_multiple_bugs=False,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
     )

@@ -450,15 +450,15 @@ class Model:
         else:
             claim = len(self.claims)
             self.claims += [[], []]
-            self._revise(r, replace(r.statement, end=at), before, superseded_by=claim)
+            self._end(r, at, claim, before)
             self._accepted(replace(s, start=at, end=until), line, claim=claim, superseded_by=claim + 1)
             again = replace(r.statement, start=until, end=end)
             self.write(again, after, claim=claim + 1, by="learner", review=r.review, superseded_by=r.superseded_by)
 
-    def _end(self, r: Revision, at: Time, successor: int) -> None:
+    def _end(self, r: Revision, at: Time, successor: int, lines: list[Line] | None = None) -> None:
         nothing_left = r.statement.start is not None and r.statement.start >= at
         ended = r.statement if nothing_left else replace(r.statement, end=at)
-        self._revise(r, ended, _retained(r), superseded=nothing_left, superseded_by=successor)
+        self._revise(r, ended, _retained(r) if lines is None else lines, superseded=nothing_left, superseded_by=successor)
 
     def _revise(self, r: Revision, s: Statement, lines: list[Line], **standing: Any) -> None:
         self.write(s, lines, claim=r.claim, by="learner", review=r.review, **standing)

@@ -588,6 +588,10 @@ begin
   new.made_by := access.current_principal();
   new.rule_key := banned.rule_key;
   new.names := (select array_agg(access.brain_word(word)) from unnest(evidence.name_words(banned.subject || ' ' || banned.predicate)) word);
+  if banned.polarity = 'denies' then
+    -- text that holds the words affirms as often as it denies: a rejected denial bans the denial, and marks no text
+    new.names := '{}';
+  end if;
   new.value_words := (select coalesce(array_agg(access.brain_word(word)), '{}') from unnest(evidence.value_sequence(banned.value)) word);
   -- a value of words is compared word for word, whatever signs stand between them; any other by what it means
   if banned.value_key like 'text:%' and cardinality(new.value_words) > 0 then
@@ -624,6 +628,9 @@ begin
     other.recorded_at := new.recorded_at;
     perform ledger.reconcile_conflicts(other);
   end loop;
+  if banned.polarity = 'denies' then
+    return null;
+  end if;
   select string_agg(evidence.quoted(lexeme), ' & ')::tsquery,
          (evidence.quoted(evidence.brain_lexeme(new.brain_id)) || ' & (' || string_agg(evidence.quoted(lexeme), ' | ') || ')')::tsquery
     into all_names, any_name from unnest(evidence.split_lexemes(banned.subject || ' ' || banned.predicate));

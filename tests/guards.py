@@ -112,7 +112,7 @@ GUARDS = (
     Guard(
         name="a policy accepts its authors only (6)",
         file=SQL + "0003_ledger.sql",
-        line="if new.acceptance_policy = 'person_stated' and not cited.all_person",
+        line="if new.acceptance_policy = 'person_stated' and cited.all_person is not true",
         without="if new.acceptance_policy = 'person_stated' and false",
         tests="tests/flow/test_authority.py",
     ),

@@ -210,12 +210,3 @@ def _rule(form: str, text: str, scope: Scope) -> Statement:
         cardinality="many",
         scope=scope,
     )
-
-
-def cited_words(candidate: Candidate, line: str) -> bool:
-    """Whether the cited line holds the value as it is written, white space and case aside."""
-    return _flat(candidate.statement.value) in _flat(line)
-
-
-def _flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text).casefold()

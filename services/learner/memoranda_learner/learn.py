@@ -116,12 +116,7 @@ class _Learner:
             # weaker lines would keep it from being accepted: it now rests on what the policy accepts
             admitted, cited = self._admitted(candidate, in_conflict=False), [candidate.citation]
             return self._write(head.statement, admitted, cited, claim_id=head.claim_id, superseded_by=head.superseded_by)
-        admitted = Admitted(
-            review="accepted" if head.accepted else "proposed",
-            admission="accepted_by_policy" if head.accepted else "proposed",
-            policy=cast("Policy | None", head.policy),
-        )
-        self._write(head.statement, admitted, [*known, candidate.citation], claim_id=head.claim_id, superseded_by=head.superseded_by)
+        self._write(head.statement, _as_it_is(head), [*known, candidate.citation], claim_id=head.claim_id, superseded_by=head.superseded_by)
         return "added_support"
 
     def _replace(self, found: Replaces, candidate: Candidate) -> str:
@@ -149,11 +144,7 @@ class _Learner:
         self._write(statement, admitted, [candidate.citation], claim_id=between, superseded_by=again)
         self._write(
             replace(head.statement, valid_from=found.until),
-            Admitted(
-                review="accepted" if head.accepted else "proposed",
-                admission="accepted_by_policy" if head.accepted else "proposed",
-                policy=cast("Policy | None", head.policy),
-            ),
+            _as_it_is(head),
             later,
             claim_id=again,
             superseded_by=head.superseded_by,
@@ -203,3 +194,10 @@ class _Learner:
             later = ledger.citations(self.connection, head.revision_id, since=before)
             citations = [citation for citation in citations if citation not in later]
         ledger.write(self.connection, self.brain_id, statement, standing, citations, claim_id=head.claim_id)
+
+
+def _as_it_is(head: Head) -> Admitted:
+    """The standing that a head has, for a revision that only adds to it."""
+    if head.accepted:
+        return Admitted(review="accepted", admission="accepted_by_policy", policy=cast("Policy | None", head.policy))
+    return Admitted(review="proposed", admission="proposed", policy=None)

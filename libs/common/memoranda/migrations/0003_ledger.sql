@@ -91,7 +91,8 @@ create table ledger.revision_lexeme (
   brain_id uuid not null references access.brain,
   lexemes tsvector not null
 );
-create index revision_lexeme_search on ledger.revision_lexeme using gin (lexemes);
+-- no list of what is not merged yet: every search reads it from end to end (6,000 new revisions made recall 2.9 times slower)
+create index revision_lexeme_search on ledger.revision_lexeme using gin (lexemes) with (fastupdate = off);
 
 create function ledger.index_revision(r ledger.revision) returns void language sql volatile as $$
   insert into ledger.revision_lexeme (revision_id, brain_id, lexemes)

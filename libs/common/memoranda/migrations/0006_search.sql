@@ -59,11 +59,16 @@ create function lens.sampled(wanted text) returns timestamptz language sql stabl
    where s.brain_id = access.current_brain() and s.place = wanted and s.sampled_at <= lens.known_at() $$;
 
 -- The words of a question, rarest first, with the weight of each. 24 is more than a person's question holds.
+-- Each is looked up by itself: a sample that was taken a minute ago has no statistics yet, and joined as one table the words cost more than
+-- the search (at 145,000 revisions 18.3 ms, so 11.8).
 create function lens.question_words(question text, wanted text) returns table (lexeme text, share real) language sql stable as $$
   select w.lexeme, coalesce(c.share, 0)
     from (select distinct u.lexeme from unnest(evidence.lexemes(left(question, 2000))) u) w
-    left join ledger.common_word c on c.brain_id = access.current_brain() and c.place = wanted
-     and c.sampled_at = lens.sampled(wanted) and c.lexeme = w.lexeme
+    cross join (select lens.sampled(wanted) as sampled_at offset 0) s
+    left join lateral (
+      select k.share from ledger.common_word k
+       where k.brain_id = access.current_brain() and k.place = wanted and k.sampled_at = s.sampled_at and k.lexeme = w.lexeme
+      offset 0) c on true
    order by 2, 1 limit 24 $$;
 
 -- Which words pick the candidates: the rare ones (any may match) as long as together they stay under the bound; where even the

@@ -199,14 +199,6 @@ def claims(reading: Reading, *, subject: str | None, predicate: str | None, afte
         return cursor.execute(CLAIMS, parameters).fetchall()
 
 
-WITHHELD = "select withheld, count(*) from lens.revision where is_latest and withheld is not null group by 1 order by 1"
-
-
-def withheld(reading: Reading) -> dict[str, int]:
-    """How many claims of the brain are withheld, by reason."""
-    return dict(reading.connection.execute(WITHHELD).fetchall())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A candidate: an id with its score. ``bounded`` says that the search stopped at its bound."""

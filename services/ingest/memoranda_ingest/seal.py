@@ -14,7 +14,7 @@ from memoranda.telemetry import traceparent
 from memoranda_ingest.split import split
 
 EVENTS_AT_ONCE = 2000
-CHARACTERS_AT_ONCE = 1_000_000
+BYTES_AT_ONCE = 1_000_000
 """A version holds about a megabyte at most, so that sealing and learning it stay short transactions in bounded memory."""
 
 
@@ -26,9 +26,7 @@ def seal(work: Work) -> None:
     with work.read() as connection:
         source = evidence.source(connection, work.lease.subject_id)
         done = evidence.last_sealed(connection, work.lease.subject_id)
-        events = evidence.unsealed(
-            connection, work.lease.subject_id, after=done.last_event, limit=EVENTS_AT_ONCE, characters=CHARACTERS_AT_ONCE
-        )
+        events = evidence.unsealed(connection, work.lease.subject_id, after=done.last_event, limit=EVENTS_AT_ONCE, size=BYTES_AT_ONCE)
     if source is None or source.erased_at is not None or not events:
         with work.effect() as effect:
             effect.result.update(events=0, chunks=0)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memoranda.errors import Misconfigured
 from memoranda.settings import Settings, from_environment
 from memoranda_up import place, steward
+from memoranda_up.foreground import Counted, Foreground
 from memoranda_up.place import Credentials, Place
 
 if TYPE_CHECKING:
@@ -233,15 +234,18 @@ def _services(settings: Settings) -> Generator[FastAPI]:
     database.open("gateway", "command", "ingest", "learner")
     try:
         broker = InProcessBroker()
-        with _workers(settings, database, broker):
-            # the sweeper's role may announce the jobs of every lane
-            yield create_app(settings, database, partial(announce, database, "ingest", broker))
+        # the sweeper's role may announce the jobs of every lane
+        app = create_app(settings, database, partial(announce, database, "ingest", broker))
+        foreground = Foreground()
+        app.add_middleware(Counted, foreground=foreground)  # pyright: ignore[reportArgumentType]
+        with _workers(settings, database, broker, foreground):
+            yield app
     finally:
         database.close()
 
 
 @contextmanager
-def _workers(settings: Settings, database: Database, broker: Broker) -> Generator[None]:
+def _workers(settings: Settings, database: Database, broker: Broker, foreground: Foreground) -> Generator[None]:
     from memoranda.bus.sweep import Ticker
     from memoranda.bus.work import Worker
     from memoranda_ingest import worker as ingest
@@ -255,7 +259,7 @@ def _workers(settings: Settings, database: Database, broker: Broker) -> Generato
     workers: list[Worker] = []
     for lane, role, handlers in lanes:
         worker = Worker(database, role, broker, handlers, lease_seconds=settings.lease_seconds, timeout=STATEMENT_SECONDS)
-        broker.consume(lane, worker.handle, threads=settings.worker_threads)
+        broker.consume(lane, foreground.before(worker.handle), threads=settings.worker_threads)
         workers.append(worker)
     ticker = Ticker(database, "ingest", broker, seconds=settings.sweep_seconds)
     ticker.start()

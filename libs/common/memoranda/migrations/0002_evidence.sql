@@ -251,31 +251,44 @@ begin
   if access.channel() is null then
     raise exception 'nobody is acting in this transaction' using errcode = '42501';
   end if;
-  if access.channel() <> 'service' and exists (select from unnest(new.run_roles) r(role)
+  if access.channel() <> 'service' and exists (select from added a, unnest(a.run_roles) r(role)
        where r.role <> case access.channel() when 'browser' then 'person' else 'assistant' end) then
     raise exception 'the author of a contribution is whoever is signed in' using errcode = '42501';
   end if;
-  return new;
+  return null;
 end $$;
-create trigger chunk_author before insert on evidence.chunk for each row execute function evidence.check_author();
+create trigger chunk_author after insert on evidence.chunk referencing new table as added for each statement
+  execute function evidence.check_author();
 
 -- What was erased is not written again, by whoever was on the way; and a sealed version takes no more chunks. The lock on the
 -- source waits for an erasure that is under way, and makes one wait for this.
 create function evidence.refuse_erased() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
 declare
-  erased timestamptz;
+  captured record;
 begin
-  select s.erased_at into erased from evidence.source s where s.id = new.source_id for share;
-  if erased is not null then
-    raise exception 'this source was erased' using errcode = 'MEM02';
-  end if;
-  if tg_table_name = 'chunk' then
-    if exists (select from evidence.version v where v.id = new.version_id) then
-      raise exception 'a sealed version takes no more chunks' using errcode = 'MEM01';
+  for captured in select s.erased_at from evidence.source s where s.id in (select a.source_id from added a) for share loop
+    if captured.erased_at is not null then
+      raise exception 'this source was erased' using errcode = 'MEM02';
     end if;
-  end if;
-  return new;
+  end loop;
+  return null;
 end $$;
+create trigger refuse_erased after insert on evidence.event referencing new table as added for each statement
+  execute function evidence.refuse_erased();
+create trigger refuse_erased after insert on evidence.chunk referencing new table as added for each statement
+  execute function evidence.refuse_erased();
+create trigger refuse_erased after insert on evidence.version referencing new table as added for each statement
+  execute function evidence.refuse_erased();
+
+create function evidence.refuse_sealed() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
+begin
+  if exists (select from evidence.version v where v.id in (select a.version_id from added a)) then
+    raise exception 'a sealed version takes no more chunks' using errcode = 'MEM01';
+  end if;
+  return null;
+end $$;
+create trigger refuse_sealed after insert on evidence.chunk referencing new table as added for each statement
+  execute function evidence.refuse_sealed();
 
 -- The text index of the chunks. It can be dropped and rebuilt from them.
 create table evidence.chunk_lexeme (
@@ -304,19 +317,3 @@ create function evidence.index_chunks(version uuid) returns bigint language sql 
 -- Which role wrote a line of a chunk, and when.
 create function evidence.run_of(lines int[], line int) returns int language sql immutable parallel safe
   as $$ select max(place)::int from unnest(lines) with ordinality as r(first, place) where r.first <= line $$;
-
-create function evidence.refuse_erased_events() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
-declare
-  captured record;
-begin
-  for captured in select s.erased_at from evidence.source s where s.id in (select a.source_id from added a) for share loop
-    if captured.erased_at is not null then
-      raise exception 'this source was erased' using errcode = 'MEM02';
-    end if;
-  end loop;
-  return null;
-end $$;
-create trigger refuse_erased after insert on evidence.event referencing new table as added for each statement
-  execute function evidence.refuse_erased_events();
-create trigger refuse_erased before insert on evidence.chunk for each row execute function evidence.refuse_erased();
-create trigger refuse_erased before insert on evidence.version for each row execute function evidence.refuse_erased();

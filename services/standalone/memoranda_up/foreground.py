@@ -1,0 +1,68 @@
+"""In one process, what somebody waits for comes first: workers begin no job while a capture is under way."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from memoranda.bus.broker import Handler
+
+LONGEST_SECONDS = 10.0
+"""A job that has waited so long begins anyway: captures without end must not end all learning."""
+
+
+class Foreground:
+    """Counts captures under way, and holds jobs back meanwhile. Thread-safe."""
+
+    def __init__(self, longest: float = LONGEST_SECONDS) -> None:
+        self._longest = longest
+        self._under_way = 0
+        self._changed = threading.Condition()
+
+    def begin(self) -> None:
+        """A capture has come."""
+        with self._changed:
+            self._under_way += 1
+
+    def end(self) -> None:
+        """A capture was answered."""
+        with self._changed:
+            self._under_way -= 1
+            if not self._under_way:
+                self._changed.notify_all()
+
+    def before(self, handler: Handler) -> Handler:
+        """The handler, which now waits until no capture is under way, or as long as is bearable."""
+
+        def handle(job: UUID, traceparent: str | None) -> None:
+            with self._changed:
+                self._changed.wait_for(self._is_quiet, self._longest)
+            handler(job, traceparent)
+
+        return handle
+
+    def _is_quiet(self) -> bool:
+        return not self._under_way
+
+
+class Counted:
+    """ASGI middleware that tells the foreground of each capture."""
+
+    def __init__(self, app: ASGIApp, foreground: Foreground) -> None:
+        self._app = app
+        self._foreground = foreground
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes every request on."""
+        if scope["type"] != "http" or not scope["path"].endswith("/captures"):
+            await self._app(scope, receive, send)
+            return
+        self._foreground.begin()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._foreground.end()

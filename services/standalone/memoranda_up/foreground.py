@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
     from memoranda.bus.broker import Handler
 
+QUIET_SECONDS = 0.05
+"""How long no capture has to have been under way: a client that imports sends the next batch within that."""
 LONGEST_SECONDS = 10.0
 """A job that has waited so long begins anyway: captures without end must not end all learning."""
 
@@ -18,9 +21,11 @@ LONGEST_SECONDS = 10.0
 class Foreground:
     """Counts captures under way, and holds jobs back meanwhile. Thread-safe."""
 
-    def __init__(self, longest: float = LONGEST_SECONDS) -> None:
+    def __init__(self, *, quiet: float = QUIET_SECONDS, longest: float = LONGEST_SECONDS) -> None:
+        self._quiet = quiet
         self._longest = longest
         self._under_way = 0
+        self._ended = float("-inf")
         self._changed = threading.Condition()
 
     def begin(self) -> None:
@@ -32,21 +37,26 @@ class Foreground:
         """A capture was answered."""
         with self._changed:
             self._under_way -= 1
-            if not self._under_way:
-                self._changed.notify_all()
+            self._ended = time.monotonic()
+            self._changed.notify_all()
 
     def before(self, handler: Handler) -> Handler:
-        """The handler, which now waits until no capture is under way, or as long as is bearable."""
+        """The handler, which now waits until captures have paused, or as long as is bearable."""
 
         def handle(job: UUID, traceparent: str | None) -> None:
-            with self._changed:
-                self._changed.wait_for(self._is_quiet, self._longest)
+            self._wait()
             handler(job, traceparent)
 
         return handle
 
-    def _is_quiet(self) -> bool:
-        return not self._under_way
+    def _wait(self) -> None:
+        deadline = time.monotonic() + self._longest
+        with self._changed:
+            while (now := time.monotonic()) < deadline:
+                left = deadline - now if self._under_way else self._ended + self._quiet - now
+                if left <= 0:
+                    return
+                self._changed.wait(min(left, deadline - now))
 
 
 class Counted:

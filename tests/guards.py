@@ -139,6 +139,20 @@ GUARDS = (
         tests="tests/flow/test_capture.py",
     ),
     Guard(
+        name="a sealed version takes no more chunks (8)",
+        file=SQL + "0002_evidence.sql",
+        line="if exists (select from evidence.version v where v.id in (select a.version_id from added a)) then",
+        without="if false then",
+        tests="tests/flow/test_erasure_races.py",
+    ),
+    Guard(
+        name="the author of a contribution is whoever is signed in (6)",
+        file=SQL + "0002_evidence.sql",
+        line="where r.role <> case access.channel() when 'browser' then 'person' else 'assistant' end) then",
+        without="where false) then",
+        tests="tests/flow/test_authority.py",
+    ),
+    Guard(
         name="append-only stops the owner too (8)",
         file=SQL + "0003_ledger.sql",
         line="raise exception '% is append-only', tg_table_schema || '.' || tg_table_name using errcode = 'MEM01';",

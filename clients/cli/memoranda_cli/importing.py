@@ -1,4 +1,4 @@
-"""Importing: files are read and masked here while other threads send what was read before."""
+"""Importing: files are read and masked here while another thread sends what was read before."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from memoranda_cli.client import Client
     from memoranda_cli.wire import Captured, Progress
 
-# batches read ahead of a sender: enough to keep it busy, few enough to bound memory to some 16 MB
-READ_AHEAD: Final = 2
-# while the server stores one batch it can take in the next
-SENDERS: Final = 2
+# batches read ahead of the sender: enough to keep it busy, few enough to bound memory to some 16 MB
+READ_AHEAD: Final = 3
 NOTICES_SHOWN: Final = 5
 # files from here on move the bar while they are read
 LARGE: Final = 4 * 1024 * 1024
@@ -121,49 +119,38 @@ Bar = Callable[[Path, int], None]
 
 
 class Sender:
-    """The threads that send. Each file belongs to one of them, so its batches go in the order of reading.
-
-    Without a client it only counts, as for a dry run.
-    """
+    """The one thread that sends, in the order of reading. Without a client it only counts, as for a dry run."""
 
     def __init__(self, client: Client | None) -> None:
         self._client = client
-        self._lanes: list[queue.Queue[tuple[FileReport, bytes] | None]] = [queue.Queue(READ_AHEAD) for _ in range(SENDERS)]
-        self._threads = [threading.Thread(target=self._run, args=(lane,), name="sender", daemon=True) for lane in self._lanes]
-        self._turn = 0
+        self._waiting: queue.Queue[tuple[FileReport, bytes] | None] = queue.Queue(READ_AHEAD)
+        self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
         self.broken: Failure | None = None
 
     def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
+        self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for lane in self._lanes:
-            if kind is not None:
-                # what was not sent yet is dropped: the next import sends it again
-                with suppress(queue.Empty):
-                    while True:
-                        lane.get_nowait()
-            lane.put(None)
-        for thread in self._threads:
-            thread.join()
+        if kind is not None:
+            # what was not sent yet is dropped: the next import sends it again
+            with suppress(queue.Empty):
+                while True:
+                    self._waiting.get_nowait()
+        self._waiting.put(None)
+        self._thread.join()
         if kind is None and self.broken:
             raise self.broken
-
-    def next_file(self) -> None:
-        """What is put from here on belongs to another file."""
-        self._turn = (self._turn + 1) % SENDERS
 
     def put(self, report: FileReport, batches: Iterable[bytes]) -> None:
         """Hands batches over. Raises what ended the sending of earlier ones."""
         for batch in batches:
             if self.broken:
                 raise self.broken
-            self._lanes[self._turn].put((report, batch))
+            self._waiting.put((report, batch))
 
-    def _run(self, lane: queue.Queue[tuple[FileReport, bytes] | None]) -> None:
-        while (item := lane.get()) is not None:
+    def _run(self) -> None:
+        while (item := self._waiting.get()) is not None:
             if self.broken is None:
                 self._send(*item)
 
@@ -189,7 +176,6 @@ def import_files(client: Client | None, files: Iterable[tuple[Path, int]], wante
         for path, size in files:
             report = FileReport(path=path, size=size)
             summary.files.append(report)
-            sender.next_file()
             try:
                 _read(report, sender, wanted, bar)
             except Refused as refused:

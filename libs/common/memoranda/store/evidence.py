@@ -246,8 +246,8 @@ def index_chunks(connection: Connection, version_id: UUID) -> int:
     return row[0] if row else 0
 
 
-# one statement for a version: a round trip and four triggers for each chunk took ten times as long; Postgres has no arrays of
-# arrays that differ in length, so the runs of each chunk come as the text of an array
+# one statement for a version, so that its triggers run once; Postgres has no arrays of arrays that differ in length, so the runs
+# of each chunk come as the text of an array
 ADD_CHUNKS = """
 insert into evidence.chunk (id, brain_id, source_id, version_id, ordinal, first_line, last_line, text, run_lines, run_roles, run_said,
                             continues, abandoned, digest)

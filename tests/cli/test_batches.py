@@ -21,8 +21,8 @@ def event(key: str, text: str) -> Event:
 def packed(*events: Event) -> list[dict[str, Any]]:
     packer = Packer(SOURCE)
     batches = [batch for each in events for batch in packer.add(each)] + packer.end()
-    assert all(len(batch) <= MOST_BYTES for batch in batches)
-    return [orjson.loads(batch) for batch in batches]
+    assert all(len(batch.body) <= MOST_BYTES for batch in batches)
+    return [orjson.loads(batch.body) for batch in batches]
 
 
 def test_only_the_last_batch_says_that_the_file_ends() -> None:

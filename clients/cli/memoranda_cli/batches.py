@@ -12,9 +12,9 @@ from memoranda_capture.events import Event, Heading
 from memoranda_capture.identity import digest
 
 MOST_EVENTS: Final = 2000
-MOST_BYTES: Final = 4 * 1024 * 1024
+MOST_BYTES: Final = 8 * 1024 * 1024
 # characters at which a batch is closed: escapes and other scripts make them more bytes, and a batch that is too large is halved
-ENOUGH_CHARACTERS: Final = 2_000_000
+ENOUGH_CHARACTERS: Final = 4_000_000
 LONGEST_TEXT: Final = 1024 * 1024
 # no character takes more than four bytes
 SURELY_SHORT: Final = LONGEST_TEXT // 4
@@ -33,6 +33,15 @@ class Wanted:
     environments: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A request body, and what it is about: its source, and the keys of its events."""
+
+    body: bytes
+    source: tuple[str, str]
+    keys: frozenset[str]
+
+
 @dataclass(slots=True)
 class Packer:
     """Collects the events of one source."""
@@ -41,7 +50,7 @@ class Packer:
     _events: list[Wire] = field(default_factory=list[Wire])
     _characters: int = 0
 
-    def add(self, event: Event) -> list[bytes]:
+    def add(self, event: Event) -> list[Batch]:
         """Takes an event whose text is masked; gives the batches that are full now, mostly none."""
         text = event.text
         self._characters += len(text)
@@ -53,11 +62,11 @@ class Packer:
             return []
         return self._close(last=False)
 
-    def end(self) -> list[bytes]:
+    def end(self) -> list[Batch]:
         """The last batches; the file ends with them."""
         return self._close(last=True)
 
-    def _close(self, *, last: bool) -> list[bytes]:
+    def _close(self, *, last: bool) -> list[Batch]:
         events, self._events, self._characters = self._events, [], 0
         return list(_batches(self.source, events, last=last)) if events else []
 
@@ -85,14 +94,15 @@ def _named(external_id: str) -> str:
     return external_id[: LONGEST_NAME - len(end)] + end
 
 
-def _batches(source: Wire, events: list[Wire], *, last: bool) -> Iterator[bytes]:
+def _batches(source: Wire, events: list[Wire], *, last: bool) -> Iterator[Batch]:
     packed = orjson.dumps({"source": source, "events": events, "last": last})
     if len(events) > 1 and (len(packed) > MOST_BYTES or len(events) > MOST_EVENTS):
         middle = len(events) // 2
         yield from _batches(source, events[:middle], last=False)
         yield from _batches(source, events[middle:], last=last)
     else:
-        yield packed
+        keys = frozenset(event["key"] for event in events)
+        yield Batch(body=packed, source=(source["host"], source["external_id"]), keys=keys)
 
 
 def _wire(event: Event, key: str, parent_key: str | None, text: str) -> Wire:

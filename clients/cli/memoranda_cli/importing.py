@@ -1,32 +1,29 @@
-"""Importing: files are read and masked here while another thread sends what was read before."""
+"""Importing: files are read and masked here while other threads send what was read before."""
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal
 
 from memoranda_capture import Event, Heading, Notice, Record, Refused, read
 from memoranda_capture.redact import mask_events
 from memoranda_cli.batches import Packer, Wanted, source_of
-from memoranda_cli.errors import Failure, Problem, Unreachable
+from memoranda_cli.errors import Problem
+from memoranda_cli.sending import Sender
 
 if TYPE_CHECKING:
     from memoranda_cli.client import Client
     from memoranda_cli.wire import Captured, Progress
 
-# batches read ahead of the sender: enough to keep it busy, few enough to bound memory to some 16 MB
-READ_AHEAD: Final = 3
 NOTICES_SHOWN: Final = 5
 # files from here on move the bar while they are read
 LARGE: Final = 4 * 1024 * 1024
 LINES_A_STEP: Final = 500
+# bytes of a large file by which the length of its lines is judged
+SAMPLE: Final = 1024 * 1024
 # notices that say what is normally left out of a session, not that something was wrong with it
 USUAL: Final = frozenset({"not_conversation", "thinking_not_kept", "repeated_record", "no_content"})
 
@@ -118,61 +115,24 @@ Bar = Callable[[Path, int], None]
 """Told of a file and of how many more bytes of it were read."""
 
 
-class Sender:
-    """The one thread that sends, in the order of reading. Without a client it only counts, as for a dry run."""
-
-    def __init__(self, client: Client | None) -> None:
-        self._client = client
-        self._waiting: queue.Queue[tuple[FileReport, bytes] | None] = queue.Queue(READ_AHEAD)
-        self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
-        self.broken: Failure | None = None
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is not None:
-            # what was not sent yet is dropped: the next import sends it again
-            with suppress(queue.Empty):
-                while True:
-                    self._waiting.get_nowait()
-        self._waiting.put(None)
-        self._thread.join()
-        if kind is None and self.broken:
-            raise self.broken
-
-    def put(self, report: FileReport, batches: Iterable[bytes]) -> None:
-        """Hands batches over. Raises what ended the sending of earlier ones."""
-        for batch in batches:
-            if self.broken:
-                raise self.broken
-            self._waiting.put((report, batch))
-
-    def _run(self) -> None:
-        while (item := self._waiting.get()) is not None:
-            if self.broken is None:
-                self._send(*item)
-
-    def _send(self, report: FileReport, batch: bytes) -> None:
-        if self._client is None or report.refusal:
-            return
-        try:
-            _count(report, self._client.capture(batch))
-        except Problem as problem:
-            if problem.status in (401, 403, 404):
-                self.broken = problem
-            report.refuse(problem.code, problem.message)
-        except Unreachable as error:
-            self.broken = error
-
-
 def import_files(client: Client | None, files: Iterable[tuple[Path, int]], wanted: Wanted, bar: Bar, summary: Summary) -> None:
     """Reads, masks and sends files, and adds to the summary what became of each. One that cannot be read stops no other.
 
+    Without a client nothing is sent, as for a dry run.
     Raises Failure where the server is not there or does not let this client write.
     """
-    with Sender(client) as sender:
+
+    def deliver(report: FileReport, batch: bytes) -> None:
+        if client is None or report.refusal:
+            return
+        try:
+            _count(report, client.capture(batch))
+        except Problem as problem:
+            report.refuse(problem.code, problem.message)
+            if problem.status in (401, 403, 404):
+                raise
+
+    with Sender(deliver) as sender:
         for path, size in files:
             report = FileReport(path=path, size=size)
             summary.files.append(report)
@@ -201,7 +161,7 @@ def _add(summary: Summary, progress: Progress, *, changed: bool) -> None:
         summary.claims.update({name: int(count) for name, count in progress["claims"].items() if isinstance(count, int)})
 
 
-def _read(report: FileReport, sender: Sender, wanted: Wanted, bar: Bar) -> None:
+def _read(report: FileReport, sender: Sender[FileReport], wanted: Wanted, bar: Bar) -> None:
     heading: Heading | None = None
     packer: Packer | None = None
     for record in _stepping(report, bar):
@@ -223,9 +183,9 @@ def _read(report: FileReport, sender: Sender, wanted: Wanted, bar: Bar) -> None:
 
 
 def _stepping(report: FileReport, bar: Bar) -> Iterator[Record]:
-    """The records of a file, with the bar moved on the way by the share of lines that were read."""
+    """The records of a file, with the bar moved on the way by about what was read."""
     moved = 0
-    a_line = report.size / max(1, _count_lines(report.path)) if report.size >= LARGE else 0.0
+    a_line = _a_line(report) if report.size >= LARGE else 0.0
     due = LINES_A_STEP
     for record in mask_events(read(report.path), report.masked):
         if a_line and not isinstance(record, Heading) and record.line >= due:
@@ -238,12 +198,14 @@ def _stepping(report: FileReport, bar: Bar) -> Iterator[Record]:
     bar(report.path, report.size - moved)
 
 
-def _count_lines(path: Path) -> int:
+def _a_line(report: FileReport) -> float:
+    """About how many bytes a line of the file has, by its first few hundred."""
     try:
-        with path.open("rb") as file:
-            return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+        with report.path.open("rb") as file:
+            start = file.read(SAMPLE)
     except OSError:
-        return 0
+        return 0.0
+    return len(start) / max(1, start.count(b"\n"))
 
 
 def _count(report: FileReport, captured: Captured) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
+from memoranda.bus.announce import Announcer
 from memoranda.bus.work import Outcome, Worker
 from memoranda.domain.claim import Statement
 from memoranda.domain.evidence import EVERYWHERE, Role, Scope
@@ -23,6 +24,7 @@ from memoranda_api.acting import Commands, Credential
 from memoranda_api.capture import CapturedSource, capture
 from memoranda_api.contribute import Contribution, contribute
 from memoranda_api.review import Decision, Resolution, resolve, review
+from memoranda_indexer import worker as indexer
 from memoranda_ingest import worker as ingest
 from memoranda_learner import worker as learner
 from tests.databases import Database
@@ -44,8 +46,18 @@ class Doorbell:
     def consume(self, lane: Lane, handler: object, *, threads: int) -> None:
         """Nothing is consumed by itself."""
 
-    def stop(self) -> None:
+    def idle(self) -> None:
+        """Nothing has to be looked after."""
+
+    def trouble(self) -> str:
+        """It cannot be away."""
+        return ""
+
+    def stop(self, *, seconds: float) -> None:
         """Nothing runs."""
+
+    def close(self) -> None:
+        """There is no connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +86,10 @@ class World:
     connections: Connections
     commands: Commands
     broker: Doorbell
+    announcer: Announcer
     ingest: Worker
     learner: Worker
+    indexer: Worker
     person: Credential
     agent: Credential
     reader: Credential
@@ -139,9 +153,12 @@ class World:
             if not due:
                 return outcomes
             for row in due:
-                worker = self.learner if row["lane"] == "learn" else self.ingest
-                outcomes.append(worker.run(row["id"]))
+                outcomes.append(self.worker(row["lane"]).run(row["id"]))
         raise AssertionError("the jobs do not come to an end")
+
+    def worker(self, lane: Lane) -> Worker:
+        """The worker of a lane."""
+        return {"ingest": self.ingest, "learn": self.learner, "index": self.indexer}[lane]
 
     def propose(self, subject: str, predicate: str, value: str, *, by: Credential | None = None, **more: Any) -> dict[str, Any]:
         """An agent's (or another's) contribution."""
@@ -250,16 +267,19 @@ def make(database: Database, *, policy: str = "person_stated") -> Generator[Worl
             (digest(session), digest(csrf), person),
         )
     connections = Connections(database.conninfo, pool_size=6)
-    connections.open("command", "ingest", "learner", "gateway")
+    connections.open("command", "ingest", "learner", "indexer", "gateway")
     broker = Doorbell()
+    announcer = Announcer(connections, "ingest", broker)
     try:
         yield World(
             database=database,
             connections=connections,
-            commands=Commands(connections, broker.rung.extend, timeout=30),
+            commands=Commands(connections, announcer.run_once, timeout=30),
             broker=broker,
-            ingest=Worker(connections, "ingest", broker, ingest.handlers(), lease_seconds=30, timeout=30),
-            learner=Worker(connections, "learner", broker, learner.handlers(), lease_seconds=30, timeout=30),
+            announcer=announcer,
+            ingest=Worker(connections, "ingest", announcer.run_once, ingest.handlers(), lease_seconds=30, timeout=30),
+            learner=Worker(connections, "learner", announcer.run_once, learner.handlers(), lease_seconds=30, timeout=30),
+            indexer=Worker(connections, "indexer", announcer.run_once, indexer.handlers(), lease_seconds=30, timeout=30),
             person=Credential(digest=digest(session), csrf_digest=digest(csrf)),
             agent=Credential(digest=digest(token)),
             reader=Credential(digest=digest(reading)),

@@ -107,7 +107,7 @@ def make_app(world: World, **more: Any) -> FastAPI:
     from memoranda_api.app import create_app
 
     settings = Settings(database=world.database.conninfo, body_limit=BODY_LIMIT, **more)
-    return create_app(settings, world.connections, world.broker.rung.extend)
+    return create_app(settings, world.connections, world.announcer.run_once)
 
 
 @pytest.fixture

@@ -230,11 +230,19 @@ def test_an_unexpected_failure_shows_an_incident_and_nothing_else(api: Api, monk
     assert "srv" not in response.text
 
 
-def test_a_broken_view_shows_no_backend_text(api: Api) -> None:
+def test_a_schema_of_another_release_is_said_to_be_and_shows_no_backend_text(api: Api) -> None:
     api.world.run("alter function lens.search_revisions(text, int) rename to gone")
     response = api.ask("POST", "recall", json={"question": "what?"})
-    problem(response, 500, "internal")
+    assert "memoranda-migrate" in problem(response, 503, "misconfigured")["mend"]
     assert "search_revisions" not in response.text
+
+
+def test_a_broken_view_shows_no_backend_text(api: Api) -> None:
+    api.world.run("revoke select on lens.revision from memoranda_gateway")
+    response = api.ask("POST", "recall", json={"question": "what?"})
+    problem(response, 500, "internal")
+    assert "lens.revision" not in response.text
+    assert "permission" not in response.text
 
 
 def test_a_store_that_is_busy_is_said_to_be(api: Api) -> None:

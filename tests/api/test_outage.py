@@ -83,7 +83,7 @@ def cable(world: World, request: pytest.FixtureRequest) -> Generator[tuple[Cable
     conninfo = make_conninfo(world.database.conninfo, host=str(folder), port=5432)
     connections = Database(conninfo, pool_size=3, wait=getattr(request, "param", LONG))
     connections.open("gateway", "command")
-    app = create_app(Settings(database=conninfo), connections, world.broker.rung.extend)
+    app = create_app(Settings(database=conninfo), connections, world.announcer.run_once)
     try:
         with TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False) as client:
             yield cable, client

@@ -89,7 +89,7 @@ def test_an_erasure_under_the_seal_of_the_same_source_ends_without_a_ring(world:
         finally:
             evidence.add_version = original
 
-    worker = Worker(world.connections, "ingest", world.broker, {"seal": slow}, lease_seconds=30, timeout=20)
+    worker = Worker(world.connections, "ingest", world.announcer.run_once, {"seal": slow}, lease_seconds=30, timeout=20)
     job = world.rows("select id from pipeline.job where kind = 'seal'")[0]["id"]
     sealer = threading.Thread(target=lambda: worker.run(job))
     eraser = threading.Thread(target=lambda: erase(world, source))

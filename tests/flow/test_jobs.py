@@ -10,9 +10,10 @@ from datetime import timedelta
 import pytest
 
 from memoranda.bus import sweep
+from memoranda.bus.announce import Announcer
 from memoranda.bus.broker import InProcessBroker
-from memoranda.bus.work import Work, Worker, announce
-from memoranda.domain.job import Lane, Lease, backoff
+from memoranda.bus.work import Work, Worker
+from memoranda.domain.job import Lane, Lease, Line, backoff
 from memoranda.errors import Busy, LeaseLost
 from memoranda.store import jobs
 from memoranda_ingest.seal import seal
@@ -35,7 +36,7 @@ def take(world: World, job: uuid.UUID, seconds: float = 30) -> Lease | None:
 
 def worker(world: World, handler: object, *, lease: float = 30, role: str = "ingest") -> Worker:
     kinds = {"probe": handler, "seal": handler, "learn": handler}
-    return Worker(world.connections, role, world.broker, kinds, lease_seconds=lease, timeout=10)  # pyright: ignore[reportArgumentType]
+    return Worker(world.connections, role, world.announcer.run_once, kinds, lease_seconds=lease, timeout=10)  # pyright: ignore[reportArgumentType]
 
 
 def mark(world: World) -> object:
@@ -168,10 +169,10 @@ def test_a_job_handed_back_counts_no_attempt(world: World) -> None:
 def test_the_sweeper_finds_what_was_never_published_and_what_a_dead_worker_held(world: World) -> None:
     lost, held = add(world), add(world)
     assert take(world, held, seconds=0) is not None
-    done = sweep.run_once(world.connections, "ingest", world.broker)
+    done = sweep.run_once(world.connections, "ingest", world.announcer.run_once)
     assert (done.leader, done.taken_back) == (True, 1)
     assert {lost, held} <= set(world.broker.rung)
-    assert sweep.run_once(world.connections, "ingest", world.broker).published == 0
+    assert sweep.run_once(world.connections, "ingest", world.announcer.run_once).lines == 0
 
 
 def test_a_job_that_kills_its_worker_each_time_ends_dead(world: World) -> None:
@@ -179,7 +180,7 @@ def test_a_job_that_kills_its_worker_each_time_ends_dead(world: World) -> None:
     for _ in range(5):
         world.run("update pipeline.job set not_before = clock_timestamp()")
         assert take(world, job, seconds=0) is not None
-        sweep.run_once(world.connections, "ingest", world.broker)
+        sweep.run_once(world.connections, "ingest", world.announcer.run_once)
     assert world.rows(STATE, job) == [{"state": "dead", "attempts": 5, "error": "the lease of its worker ran out"}]
 
 
@@ -187,8 +188,8 @@ def test_of_two_sweepers_at_once_one_sweeps(world: World) -> None:
     add(world)
     with world.connections.transaction("learner", timeout=5) as connection:
         assert jobs.sweep_lock(connection)
-        assert not sweep.run_once(world.connections, "ingest", world.broker).leader
-    assert sweep.run_once(world.connections, "ingest", world.broker).leader
+        assert not sweep.run_once(world.connections, "ingest", world.announcer.run_once).leader
+    assert sweep.run_once(world.connections, "ingest", world.announcer.run_once).leader
 
 
 def test_a_broker_that_is_away_loses_nothing(world: World) -> None:
@@ -197,8 +198,12 @@ def test_a_broker_that_is_away_loses_nothing(world: World) -> None:
             raise Busy(f"the broker is away: {lane} {job} {traceparent}")
 
     job = add(world)
-    announce(world.connections, "ingest", Away(), [job])
-    assert world.rows(STATE, job)[0]["state"] == "ready"
+    with pytest.raises(Busy):
+        Announcer(world.connections, "ingest", Away()).run_once([Line(world.brain_id, "ingest")])
+    assert world.rows("select state, published_at, announcements from pipeline.job where id = %s", job) == [
+        {"state": "ready", "published_at": None, "announcements": 0}
+    ]
+    assert world.announcer.run_once([Line(world.brain_id, "ingest")]) == 1
 
 
 @pytest.mark.guarantee(7)
@@ -233,7 +238,7 @@ def test_a_real_job_that_dies_before_its_commit_is_done_again_with_the_same_end(
             with pytest.raises(Killed):
                 killer.run(job)
             world.run("update pipeline.job set leased_until = clock_timestamp() - interval '1 s' where state = 'leased'")
-            sweep.run_once(world.connections, "ingest", world.broker)
+            sweep.run_once(world.connections, "ingest", world.announcer.run_once)
         return original_run(job)
 
     target = world.ingest if kind == "seal" else world.learner
@@ -278,7 +283,7 @@ def test_the_in_process_broker_carries_a_job_to_its_lane_and_stops_cleanly(world
     job = uuid.uuid4()
     broker.publish("ingest", job, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
     assert arrived.wait(20)
-    broker.stop()
+    broker.stop(seconds=10)
     assert came == [(job, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")]
 
 

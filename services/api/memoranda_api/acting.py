@@ -1,4 +1,4 @@
-"""Writing transactions: a credential proves who acts, the command runs once for each key, its jobs are announced after commit."""
+"""Writing transactions: a credential proves who acts, the command runs once for each key, the bus is told of its jobs after commit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from memoranda.domain.job import Lane, Line, Ring
 from memoranda.errors import Forbidden, NotSignedIn
 from memoranda.store import access, receipts
 from memoranda.store.database import Connection, Database
@@ -30,7 +31,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acting:
-    """An open writing transaction and who acts in it. ``jobs`` are announced to the bus once it has committed."""
+    """An open writing transaction and who acts in it. ``lanes`` are those with new jobs, for the bus once it has committed."""
 
     connection: Connection
     brain_id: uuid.UUID
@@ -38,7 +39,7 @@ class Acting:
     kind: str
     role: str
     channel: Channel
-    jobs: list[uuid.UUID] = field(default_factory=list[uuid.UUID])
+    lanes: set[Lane] = field(default_factory=set[Lane])
 
     def need(self, role: str) -> None:
         """Raises Forbidden unless the role is at least this one."""
@@ -63,10 +64,10 @@ class Outcome:
 class Commands:
     """Runs write use cases. Thread-safe."""
 
-    def __init__(self, database: Database, announce: Callable[[list[uuid.UUID]], None], *, timeout: float) -> None:
-        """``announce`` is told of new jobs after their transaction has committed; it must not raise."""
+    def __init__(self, database: Database, ring: Ring, *, timeout: float) -> None:
+        """``ring`` is told of lines with new jobs after their transaction has committed; it returns at once and does not raise."""
         self._database = database
-        self._announce = announce
+        self._ring = ring
         self._timeout = timeout
 
     @contextmanager
@@ -78,8 +79,8 @@ class Commands:
         with self._database.transaction("command", timeout=self._timeout) as connection:
             acting = _prove(connection, credential, brain)
             yield acting
-        if acting.jobs:
-            self._announce(acting.jobs)
+        if acting.lanes:
+            self._ring(Line(acting.brain_id, lane) for lane in acting.lanes)
 
     def run(
         self, credential: Credential, brain: str, *, command: str, key: str | None, payload: bytes, work: Callable[[Acting], dict[str, Any]]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from importlib.metadata import version
 
 from fastapi import FastAPI
 
+from memoranda.domain.job import Ring
 from memoranda.settings import Settings
 from memoranda.store.database import Database
 from memoranda_api import failures
@@ -24,15 +24,28 @@ Every write takes an `Idempotency-Key`. Errors are problem documents (RFC 9457) 
 """
 
 
-def create_app(settings: Settings, database: Database, announce: Callable[[list[uuid.UUID]], None]) -> FastAPI:
-    """The ASGI application over open pools of the roles gateway and command. ``announce`` is told of jobs once they are committed."""
-    gateway = Gateway(settings=settings, database=database, commands=Commands(database, announce, timeout=settings.write_timeout))
+def create_app(
+    settings: Settings,
+    database: Database,
+    ring: Ring,
+    *,
+    bus: Callable[[], str] = str,
+    around: AbstractContextManager[None] | None = None,
+) -> FastAPI:
+    """The ASGI application over the pools of the roles gateway and command.
+
+    ``ring`` is told of lines with new jobs once they are committed; ``bus`` says what keeps them from being published, or nothing.
+    ``around`` is entered before the first request and left after the last.
+    """
+    commands = Commands(database, ring, timeout=settings.write_timeout)
+    gateway = Gateway(settings=settings, database=database, commands=commands, bus=bus)
     mcp = Mcp(gateway)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
-        async with mcp.running():
-            yield
+        with around or nullcontext():
+            async with mcp.running():
+                yield
 
     app = FastAPI(
         title="Memoranda",

@@ -85,7 +85,7 @@ def capture(acting: Acting, source: CapturedSource, events: Sequence[CapturedEve
             delay=timedelta(0) if last else IDLE,
             traceparent=traceparent(),
         )
-        acting.jobs.append(job_id)
+        acting.lanes.add("ingest")
     return {
         "source_id": found.id,
         "received": len(events),

@@ -42,6 +42,7 @@ STATUS: tuple[tuple[type[errors.MemorandaError], int], ...] = (
     (errors.EvidenceGone, 422),
     (errors.Refused, 409),
     (errors.Busy, 503),
+    (errors.Misconfigured, 503),
 )
 RETRY_AFTER = "1"
 

@@ -21,11 +21,12 @@ from memoranda_api.refusals import UnknownBrain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
-    """The process' settings, its pools and its commands."""
+    """The process' settings, its pools and its commands. ``bus`` says what keeps jobs from being published; nothing when all is well."""
 
     settings: Settings
     database: Database
     commands: Commands
+    bus: Callable[[], str]
 
     @contextmanager
     def reading(self, credential: Credential, brain: str, view: lens.View = lens.ACCEPTED) -> Generator[lens.Reading]:

@@ -8,6 +8,7 @@ from uuid import UUID
 from memoranda.bus.work import Effect, Work
 from memoranda.domain.evidence import StoredEvent
 from memoranda.domain.ids import new_id
+from memoranda.domain.job import Lane
 from memoranda.errors import Stale
 from memoranda.store import evidence, jobs
 from memoranda.telemetry import traceparent
@@ -55,7 +56,7 @@ def seal(work: Work) -> None:
         evidence.add_chunks(effect.connection, brain_id=work.lease.brain_id, source_id=source.id, version_id=version_id, chunks=chunks)
         evidence.add_version(effect.connection, brain_id=work.lease.brain_id, version=version)
         effect.result.update(events=len(events), chunks=len(chunks), version=str(version_id))
-        effect.follow_up.extend(_next_jobs(effect, work, source.id, version_id))
+        _follow_up(effect, work, source.id, version_id)
 
 
 def _one_reading(events: list[StoredEvent]) -> list[StoredEvent]:
@@ -66,10 +67,12 @@ def _one_reading(events: list[StoredEvent]) -> list[StoredEvent]:
     return events
 
 
-def _next_jobs(effect: Effect, work: Work, source_id: UUID, version_id: UUID) -> list[UUID]:
-    brain, trace = work.lease.brain_id, traceparent()
-    return [
-        jobs.add(effect.connection, brain_id=brain, lane="learn", kind="learn", subject_id=version_id, traceparent=trace),
-        jobs.add(effect.connection, brain_id=brain, lane="index", kind="index", subject_id=version_id, traceparent=trace),
-        jobs.add(effect.connection, brain_id=brain, lane="ingest", kind="seal", subject_id=source_id, traceparent=trace),
-    ]
+def _follow_up(effect: Effect, work: Work, source_id: UUID, version_id: UUID) -> None:
+    following: tuple[tuple[Lane, str, UUID], ...] = (
+        ("learn", "learn", version_id),
+        ("index", "index", version_id),
+        ("ingest", "seal", source_id),
+    )
+    for lane, kind, subject in following:
+        jobs.add(effect.connection, brain_id=work.lease.brain_id, lane=lane, kind=kind, subject_id=subject, traceparent=traceparent())
+        effect.follow_up.add(lane)

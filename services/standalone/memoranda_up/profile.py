@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from memoranda.bus.announce import Announcer
     from memoranda.bus.broker import Broker
     from memoranda.domain.job import Lane
     from memoranda.store.database import Database, Role
@@ -225,43 +225,45 @@ def _controlled(where: Place, link: Callable[[], dict[str, Any]]) -> Generator[P
 @contextmanager
 def _services(settings: Settings) -> Generator[FastAPI]:
     """The application and its workers over one database and one in-process broker."""
+    from memoranda.bus.announce import Announcer
     from memoranda.bus.broker import InProcessBroker
-    from memoranda.bus.work import announce
     from memoranda.store.database import Database
     from memoranda_api.app import create_app
 
     database = Database(settings.database, pool_size=settings.pool_size)
-    database.open("gateway", "command", "ingest", "learner")
+    database.open("gateway", "command", "ingest", "learner", "indexer")
     try:
         broker = InProcessBroker()
-        # the sweeper's role may announce the jobs of every lane
-        app = create_app(settings, database, partial(announce, database, "ingest", broker))
+        announcer = Announcer(database, "ingest", broker)
+        app = create_app(settings, database, announcer.ring)
         foreground = Foreground()
         app.add_middleware(Counted, foreground=foreground)  # pyright: ignore[reportArgumentType]
-        with _workers(settings, database, broker, foreground):
+        with _workers(settings, database, broker, announcer, foreground):
             yield app
     finally:
         database.close()
 
 
 @contextmanager
-def _workers(settings: Settings, database: Database, broker: Broker, foreground: Foreground) -> Generator[None]:
+def _workers(settings: Settings, database: Database, broker: Broker, announcer: Announcer, foreground: Foreground) -> Generator[None]:
     from memoranda.bus.sweep import Ticker
     from memoranda.bus.work import Worker
+    from memoranda_indexer import worker as indexer
     from memoranda_ingest import worker as ingest
     from memoranda_learner import worker as learner
 
-    lanes: tuple[tuple[Lane, Role, Any], ...] = (
+    services: tuple[tuple[Lane, Role, Any], ...] = (
         ("ingest", "ingest", ingest.handlers()),
-        ("index", "ingest", ingest.handlers()),
+        ("index", "indexer", indexer.handlers()),
         ("learn", "learner", learner.handlers()),
     )
     workers: list[Worker] = []
-    for lane, role, handlers in lanes:
-        worker = Worker(database, role, broker, handlers, lease_seconds=settings.lease_seconds, timeout=STATEMENT_SECONDS)
+    for lane, role, handlers in services:
+        worker = Worker(database, role, announcer.ring, handlers, lease_seconds=settings.lease_seconds, timeout=STATEMENT_SECONDS)
         broker.consume(lane, foreground.before(worker.handle), threads=settings.worker_threads)
         workers.append(worker)
-    ticker = Ticker(database, "ingest", broker, seconds=settings.sweep_seconds)
+    ticker = Ticker(database, "ingest", announcer.ring, seconds=settings.sweep_seconds)
+    announcer.start()
     ticker.start()
     try:
         yield
@@ -269,7 +271,8 @@ def _workers(settings: Settings, database: Database, broker: Broker, foreground:
         for worker in workers:
             worker.stop()
         ticker.stop()
-        broker.stop()
+        broker.stop(seconds=GRACE_SECONDS)
+        announcer.stop()
 
 
 def _serve(app: FastAPI, listening: socket.socket, postgres: Postgres, *, ready: Callable[[], None]) -> None:

@@ -66,14 +66,16 @@ def make_database(server: str) -> None:
             connection.execute(f"create database {DATABASE}")
 
 
-def prepare(dsn: str, *, brain: str, person: str, token: str | None) -> Household:
+def prepare(dsn: str, *, brain: str, person: str, token: str | None, alone: bool = True) -> Household:
     """Migrates the database and sees that brain, person, agent and a token are there. Running it again changes nothing.
 
-    ``token`` is the one that was given out before: it is kept where it still holds, else a new one is made.
+    ``token`` is the one that was given out before: it is kept where it still holds, else a new one is made. ``alone`` says that no
+    worker can be running: leases that are still held are taken back.
     """
     migrations.upgrade(dsn)
     with _administrator(dsn) as connection:
-        connection.execute(TAKE_BACK)
+        if alone:
+            connection.execute(TAKE_BACK)
         owner: UUID = _first(connection, PRINCIPAL, {"kind": "person", "name": person})
         agent: UUID = _first(connection, PRINCIPAL, {"kind": "agent", "name": AGENT})
         found: UUID | None = _first(connection, BRAIN, {"slug": brain})
@@ -117,3 +119,14 @@ def _first(connection: psycopg.Connection, statement: str, parameters: dict[str,
 def _administrator(dsn: str) -> Generator[psycopg.Connection]:
     with psycopg.connect(dsn) as connection:
         yield connection
+
+
+ALTER_ROLE: Final = "select format('alter role %%I password %%L', %(role)s::text, %(password)s::text)"
+
+
+def set_password(dsn: str, role: str, password: str) -> None:
+    """Gives one of Memoranda's roles its password. The server gets it hashed, so that no log of statements shows it."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        hashed = connection.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256").decode()
+        statement: str = _first(connection, ALTER_ROLE, {"role": role, "password": hashed})
+        connection.execute(statement.encode())

@@ -26,8 +26,20 @@ class Broker(Protocol):
         """Starts consuming a lane in threads of its own. The handler must not raise."""
         ...
 
-    def stop(self) -> None:
-        """Takes no more messages and returns when the handlers under way have ended."""
+    def idle(self) -> None:
+        """Called by the publishing thread when there was nothing to publish for some seconds. Raises Busy where the broker is away."""
+        ...
+
+    def trouble(self) -> str:
+        """What keeps this process from consuming, in a few words; empty when all is well."""
+        ...
+
+    def stop(self, *, seconds: float) -> None:
+        """Takes no more messages and returns when the handlers under way have ended, or after so long."""
+        ...
+
+    def close(self) -> None:
+        """Ends the connections, once nothing is published any more."""
         ...
 
 
@@ -58,8 +70,18 @@ class InProcessBroker:
         worker.start()
         self._workers.append(worker)
 
-    def stop(self) -> None:
+    def idle(self) -> None:
+        """Nothing has to be looked after."""
+
+    def trouble(self) -> str:
+        """It cannot be away."""
+        return ""
+
+    def stop(self, *, seconds: float) -> None:
         """Stops the workers; each finishes the message it is on."""
         for worker in self._workers:
-            worker.stop(timeout=10_000)
+            worker.stop(timeout=int(seconds * 1000))
         self._workers.clear()
+
+    def close(self) -> None:
+        """There is no connection."""

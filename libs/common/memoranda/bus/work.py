@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import threading
+import uuid
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +14,8 @@ from datetime import timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from memoranda.bus.broker import Broker
-from memoranda.domain.job import Lease, backoff
+from memoranda.bus.leases import Leases
+from memoranda.domain.job import Lane, Lease, Line, Ring, backoff
 from memoranda.errors import Busy, LeaseLost, MemorandaError, Stale
 from memoranda.store import access, jobs
 from memoranda.store.database import Connection, Database, Role
@@ -21,16 +23,19 @@ from memoranda.telemetry import continued, traceparent
 
 log = logging.getLogger("memoranda.bus")
 
+RETRY_SECONDS = 1.0
+"""How long a worker whose database is away waits before it asks again."""
+
 Outcome = Literal["done", "not_mine", "lost", "retry", "dead", "handed_back", "unreachable"]
 
 
 @dataclass(slots=True, kw_only=True)
 class Effect:
-    """An open transaction of a worker: what it writes, what it counts, and the jobs that follow from it."""
+    """An open transaction of a worker: what it writes, what it counts, and the lanes in which jobs follow from it."""
 
     connection: Connection
     result: dict[str, Any]
-    follow_up: list[UUID]
+    follow_up: set[Lane]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +60,14 @@ class Work:
         """
         with self._worker.transaction() as connection:
             access.serve(connection, self.lease.brain_id, traceparent())
-            effect = Effect(connection=connection, result={}, follow_up=[])
+            effect = Effect(connection=connection, result={}, follow_up=set())
             yield effect
-            if not jobs.complete(connection, self.lease, effect.result):
+            completed = jobs.complete(connection, self.lease, effect.result)
+            if completed is None:
                 raise LeaseLost(f"the lease of job {self.lease.id} ran out")
-        self._worker.announce(effect.follow_up)
+        if completed.more:
+            effect.follow_up.add(self.lease.lane)
+        self._worker.ring(Line(self.lease.brain_id, lane) for lane in effect.follow_up)
 
 
 Handler = Callable[[Work], None]
@@ -69,39 +77,52 @@ class Worker:
     """Runs the jobs of some kinds as one database role. Thread-safe: each message is handled in the broker's own thread."""
 
     def __init__(
-        self, database: Database, role: Role, broker: Broker, handlers: Mapping[str, Handler], *, lease_seconds: float, timeout: float
+        self, database: Database, role: Role, ring: Ring, handlers: Mapping[str, Handler], *, lease_seconds: float, timeout: float
     ) -> None:
-        """``lease_seconds`` is renewed at a third of itself while work goes on; ``timeout`` limits one statement."""
+        """``ring`` is told of lines that have new jobs; it must not raise. ``timeout`` limits one statement, in seconds."""
+        self.ring = ring
+        self.name = f"{socket.gethostname()}/{role}/{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self._database = database
         self._role: Role = role
-        self._broker = broker
         self._handlers = handlers
         self._lease = timedelta(seconds=lease_seconds)
         self._timeout = timeout
-        self._name = f"{socket.gethostname()}/{role}"
+        self._leases = Leases(database, role, lease=self._lease, timeout=timeout)
         self._stopping = threading.Event()
+
+    @property
+    def holds(self) -> int:
+        """How many jobs it is doing."""
+        return len(self._leases.held())
 
     def transaction(self) -> Any:
         """A transaction of this worker's role."""
         return self._database.transaction(self._role, timeout=self._timeout)
 
-    def announce(self, ids: list[UUID]) -> None:
-        """Publishes jobs that are due. A broker that is away is no error: the rows wait for the sweeper."""
-        announce(self._database, self._role, self._broker, ids)
-
     def handle(self, job: UUID, parent: str | None) -> None:
-        """What the broker calls for each message. Never raises."""
-        try:
-            self.run(job, parent)
-        except MemorandaError as error:
-            log.warning("job not handled", extra={"fields": {"job": str(job), "code": error.code}})
+        """What the broker calls for each message. Never raises.
+
+        While the database is away the message is kept, and with it those behind it: nothing else could be done either.
+        """
+        while True:
+            try:
+                self.run(job, parent)
+            except Busy as error:
+                log.warning("waiting for the database", extra={"fields": {"job": str(job), "code": error.code, "why": error.message}})
+                if not self._stopping.wait(RETRY_SECONDS):
+                    continue
+            except MemorandaError as error:
+                log.warning("job not handled", extra={"fields": {"job": str(job), "code": error.code, "why": error.message}})
+            return
 
     def run(self, job: UUID, parent: str | None = None) -> Outcome:
         """Takes a job and does it. Running it again, late, or twice at once changes nothing."""
         if self._stopping.is_set():
+            with self.transaction() as connection:
+                jobs.withdraw(connection, [job])
             return "handed_back"
-        with self._database.transaction(self._role, timeout=self._timeout) as connection:
-            lease = jobs.take(connection, job, worker=self._name, lease=self._lease)
+        with self.transaction() as connection:
+            lease = jobs.take(connection, job, worker=self.name, lease=self._lease)
         if lease is None:
             return "not_mine"
         attributes = {"memoranda.job": str(job), "memoranda.brain": str(lease.brain_id), "memoranda.attempt": lease.attempts}
@@ -109,12 +130,20 @@ class Worker:
             return self._do(lease)
 
     def stop(self) -> None:
-        """Takes no further jobs."""
+        """Takes no further jobs; those in hand go on."""
         self._stopping.set()
+
+    def hand_back(self) -> int:
+        """Gives back every job in hand, which counts as no attempt: its effect cannot commit any more. How many there were."""
+        held = self._leases.held()
+        for lease in held:
+            with self.transaction() as connection:
+                jobs.hand_back(connection, lease)
+        return len(held)
 
     def _do(self, lease: Lease) -> Outcome:
         handler = self._handlers.get(lease.kind)
-        with self._renewed(lease):
+        with self._leases.hold(lease):
             try:
                 if handler is None:
                     return self._failed(lease, f"no handler for jobs of kind {lease.kind}")
@@ -136,33 +165,12 @@ class Worker:
 
     def _give_up(self, lease: Lease, why: str) -> str | None:
         try:
-            with self._database.transaction(self._role, timeout=self._timeout) as connection:
+            with self.transaction() as connection:
                 return jobs.fail(connection, lease, error=why, delay=backoff(lease.attempts))
         except Stale:
             # another job for the same subject came in between: seen now, this one is merged into it
-            with self._database.transaction(self._role, timeout=self._timeout) as connection:
+            with self.transaction() as connection:
                 return jobs.fail(connection, lease, error=why, delay=backoff(lease.attempts))
-
-    @contextmanager
-    def _renewed(self, lease: Lease) -> Generator[None]:
-        done = threading.Event()
-
-        def keep() -> None:
-            while not done.wait(self._lease.total_seconds() / 3):
-                try:
-                    with self._database.transaction(self._role, timeout=self._timeout) as connection:
-                        if not jobs.renew(connection, lease, lease=self._lease):
-                            return
-                except Busy:
-                    continue
-
-        renewer = threading.Thread(target=keep, name=f"renew {lease.id}", daemon=True)
-        renewer.start()
-        try:
-            yield
-        finally:
-            done.set()
-            renewer.join()
 
 
 def _described(error: BaseException) -> str:
@@ -170,16 +178,3 @@ def _described(error: BaseException) -> str:
     if isinstance(error, MemorandaError):
         return f"{error.code}: {error.message}"
     return type(error).__name__
-
-
-def announce(database: Database, role: Role, broker: Broker, ids: list[UUID]) -> None:
-    """Publishes jobs after their transaction has committed. Never raises: what is not published, the sweeper finds."""
-    if not ids:
-        return
-    try:
-        with database.transaction(role, timeout=5) as connection:
-            found = jobs.announced(connection, ids)
-        for job in found:
-            broker.publish(job.lane, job.id, job.traceparent)
-    except MemorandaError as error:
-        log.warning("not announced", extra={"fields": {"jobs": len(ids), "code": error.code}})

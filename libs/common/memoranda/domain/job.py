@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -10,6 +11,18 @@ from uuid import UUID
 
 Lane = Literal["ingest", "learn", "index", "graph"]
 LANES: tuple[Lane, ...] = ("ingest", "learn", "index", "graph")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A brain's jobs in one lane: they are done in the order in which they came due, and take turns with those of other brains."""
+
+    brain_id: UUID
+    lane: Lane
+
+
+Ring = Callable[[Iterable[Line]], object]
+"""Is told of lines in which jobs may be due. Returns soon and does not raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +39,11 @@ class Lease:
     fencing_token: int
     leased_until: datetime
     traceparent: str | None
+
+    @property
+    def line(self) -> Line:
+        """The line that the job stood in."""
+        return Line(self.brain_id, self.lane)
 
 
 def backoff(attempts: int, *, jitter: random.Random | None = None) -> timedelta:

@@ -275,6 +275,10 @@ select j.id, j.lane, j.kind, j.subject_id, j.state, j.attempts, j.max_attempts, 
   j.published_at, j.created_at, j.finished_at, j.error, j.result
 from pipeline.job j where j.brain_id = access.current_brain() and lens.is_open();
 
+create view lens.worker with (security_barrier) as
+select w.name, w.lane, w.version, w.started_at, w.seen_at, clock_timestamp() - w.seen_at as silent, w.clock_ahead, w.holds, w.state, w.trouble
+from pipeline.worker w where lens.is_open();
+
 create view lens.audit with (security_barrier) as
 select e.id, e.recorded_at, p.name as principal, p.kind as principal_kind, e.channel, e.action, e.subject_type, e.subject_id, e.reason,
   e.before_digest, e.after_digest, e.traceparent

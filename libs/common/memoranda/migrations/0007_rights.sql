@@ -38,10 +38,12 @@ create policy search on evidence.chunk_lexeme for select to memoranda_lens using
 -- workers and their sweeper see the jobs of every brain
 create policy lanes on pipeline.job to memoranda_ingest, memoranda_learner, memoranda_indexer, memoranda_graph
   using (true) with check (true);
+create policy owner_announces on pipeline.job to memoranda_owner using (true) with check (true);
 
 grant usage on schema access to memoranda_gateway, memoranda_command, memoranda_ingest, memoranda_learner, memoranda_indexer, memoranda_graph;
 grant usage on schema evidence, ledger, pipeline to memoranda_command, memoranda_ingest, memoranda_learner;
 grant usage on schema pipeline to memoranda_indexer, memoranda_graph;
+grant usage on schema evidence, ledger to memoranda_indexer;
 
 grant execute on function access.current_brain(), access.current_principal(), access.put(text, text), access.new_id(), access.said(),
   access.role_rank(text), access.write_lock(uuid), access.channel(), access.is_sealed()
@@ -58,7 +60,9 @@ grant execute on function ledger.period(timestamptz, timestamptz), ledger.author
   to memoranda_command, memoranda_learner;
 grant execute on function ledger.resolve_conflict(uuid, text, text), ledger.erase_claim(uuid, text), ledger.erase_source(uuid, text)
   to memoranda_command;
-grant execute on function ledger.sample_words(uuid, text) to memoranda_ingest, memoranda_learner;
+-- index
+grant execute on function evidence.index_chunks(uuid), ledger.sample_words(uuid, text) to memoranda_indexer;
+revoke execute on function evidence.index_chunks(uuid) from memoranda_ingest, memoranda_learner;
 
 -- capture, contribute, review
 grant select on access.brain to memoranda_command, memoranda_ingest, memoranda_learner;
@@ -67,7 +71,7 @@ grant select, insert on ledger.claim, ledger.revision, ledger.support, ledger.de
   ledger.flag, ledger.receipt to memoranda_command;
 grant select on ledger.conflict to memoranda_command;
 grant select, insert on pipeline.job to memoranda_command;
-grant update (state, attempts, not_before, published_at, finished_at, error) on pipeline.job to memoranda_command;
+grant update (state, attempts, not_before, published_at, announcements, finished_at, error) on pipeline.job to memoranda_command;
 
 -- seal
 grant select on evidence.source, evidence.event to memoranda_ingest;
@@ -80,6 +84,9 @@ grant select on ledger.conflict, ledger.rule, ledger.exemption to memoranda_lear
 
 -- any worker takes, renews, ends and sweeps jobs
 grant select, insert, update on pipeline.job to memoranda_ingest, memoranda_learner, memoranda_indexer, memoranda_graph;
+grant select, insert, update, delete on pipeline.worker to memoranda_ingest, memoranda_learner, memoranda_indexer, memoranda_graph;
+grant execute on function pipeline.announce(uuid[], text[], int), pipeline.withdraw(uuid[])
+  to memoranda_command, memoranda_ingest, memoranda_learner, memoranda_indexer, memoranda_graph;
 grant usage on sequence pipeline.fencing to memoranda_ingest, memoranda_learner, memoranda_indexer, memoranda_graph;
 
 -- the gateway: the lens and nothing else (these functions are the words of the lens' predicate; none of them reads a table)
@@ -203,7 +210,7 @@ grant execute on function access.who(bytea, bytea), access.tokens() to memoranda
 set local role memoranda_lens;
 grant usage on schema lens to memoranda_gateway;
 grant select on lens.revision, lens.chunk, lens.support, lens.derivation, lens.source, lens.conflict, lens.rule, lens.flag, lens.job,
-  lens.audit, lens.brain to memoranda_gateway;
+  lens.worker, lens.audit, lens.brain to memoranda_gateway;
 grant execute on function lens.search_revisions(text, int), lens.search_chunks(text, int), lens.find_exact(text, int), lens.mode(),
   lens.fact_time(), lens.known_at(), lens.scope(), lens.is_open(), lens.withheld(text, text, text), lens.inputs(uuid),
   lens.lines_of(text, int, int, int), lens.excerpt(uuid, int, int, text) to memoranda_gateway;

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 import psycopg
@@ -21,6 +22,7 @@ from memoranda.errors import (
     Forbidden,
     Invalid,
     MemorandaError,
+    Misconfigured,
     OutcomeUnknown,
     Stale,
     SupersedeOwn,
@@ -98,6 +100,22 @@ def translate(error: Exception, *, committing: bool = False) -> NoReturn:
     raise error
 
 
+@dataclass(frozen=True, slots=True)
+class _Why:
+    message: str
+    mend: str
+
+
+AWAY = {
+    "53100": _Why("the database's disk is full", "make room on the disk of Postgres; nothing is lost meanwhile"),
+    "53300": _Why("the database takes no more connections", "raise max_connections, or run fewer processes or smaller pools"),
+    "57014": _Why("the database took too long", "ask for less, or try again"),
+}
+"""States in which the store cannot answer now, and why."""
+STRANGE_SCHEMA = frozenset(("3F000", "42703", "42883", "42P01"))
+"""A schema, column, function or table is missing: the migrations did not run, or are those of another release."""
+
+
 def _of_state(error: psycopg.Error) -> MemorandaError:
     state = error.sqlstate or ""
     message = (error.diag.message_primary or "").strip()
@@ -114,8 +132,10 @@ def _of_state(error: psycopg.Error) -> MemorandaError:
             return BannedValue(message)
         case "42501" if not message.startswith(("permission denied", "new row violates")):
             return Forbidden(message)
-        case "57014":
-            return Busy("the database took too long", mend="ask for less, or try again")
+        case _ if state in AWAY:
+            return Busy(AWAY[state].message, mend=AWAY[state].mend)
+        case _ if state in STRANGE_SCHEMA:
+            return Misconfigured("the database's schema is not that of this release", mend="run memoranda-migrate")
         case _ if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, pg.SerializationFailure, pg.DeadlockDetected)):
             return Busy("the database is not available")
         case _ if isinstance(error, (pg.CheckViolation, pg.StringDataRightTruncation)):

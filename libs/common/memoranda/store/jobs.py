@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from memoranda.domain.job import Lane, Lease
+from memoranda.domain.job import Lane, Lease, Line
 from memoranda.store.database import Connection
 
 ADD = """
@@ -68,33 +68,44 @@ def take(connection: Connection, job: UUID, *, worker: str, lease: timedelta) ->
 
 
 RENEW = """
-update pipeline.job set leased_until = clock_timestamp() + %(lease)s
- where id = %(id)s and fencing_token = %(token)s and state = 'leased' and leased_until > clock_timestamp()
-returning id
+update pipeline.job j set leased_until = clock_timestamp() + %(lease)s
+  from unnest(%(ids)s::uuid[], %(tokens)s::bigint[]) as held(id, token)
+ where j.id = held.id and j.fencing_token = held.token and j.state = 'leased' and j.leased_until > clock_timestamp()
+returning j.id
 """
 
 
-def renew(connection: Connection, held: Lease, *, lease: timedelta) -> bool:
-    """Moves a lease's end. False where it already ran out or was taken."""
-    return connection.execute(RENEW, {"id": held.id, "token": held.fencing_token, "lease": lease}).fetchone() is not None
+def renew(connection: Connection, held: Sequence[Lease], *, lease: timedelta) -> set[UUID]:
+    """Moves the end of leases. The jobs whose lease still held; the others ran out or were taken."""
+    parameters = {"ids": [each.id for each in held], "tokens": [each.fencing_token for each in held], "lease": lease}
+    return {row[0] for row in connection.execute(RENEW, parameters).fetchall()}
 
 
 COMPLETE = """
-update pipeline.job set state = 'done', leased_until = null, finished_at = clock_timestamp(), result = %(result)s
+update pipeline.job j set state = 'done', leased_until = null, finished_at = clock_timestamp(), result = %(result)s
  where id = %(id)s and fencing_token = %(token)s and state = 'leased' and leased_until > clock_timestamp()
-returning id
+returning exists (select from pipeline.job w where w.brain_id = j.brain_id and w.lane = j.lane and w.state = 'ready'
+                     and w.published_at is null and w.not_before <= clock_timestamp()) as more
 """
 
 
-def complete(connection: Connection, held: Lease, result: dict[str, Any]) -> bool:
-    """Ends a job in the transaction of its effect. False where the lease is no longer held: that transaction must roll back."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A job that has ended. ``more`` says that others of its line wait to be published."""
+
+    more: bool
+
+
+def complete(connection: Connection, held: Lease, result: dict[str, Any]) -> Completed | None:
+    """Ends a job in the transaction of its effect. None where the lease is no longer held: that transaction must roll back."""
     parameters = {"id": held.id, "token": held.fencing_token, "result": Jsonb(result)}
-    return connection.execute(COMPLETE, parameters).fetchone() is not None
+    with connection.cursor(row_factory=class_row(Completed)) as cursor:
+        return cursor.execute(COMPLETE, parameters).fetchone()
 
 
 GIVE_UP = """
 update pipeline.job j set leased_until = null, error = left(%(error)s, 2000), not_before = clock_timestamp() + %(delay)s,
-       published_at = null, attempts = attempts - %(refund)s,
+       published_at = null, announcements = 0, attempts = attempts - %(refund)s,
        finished_at = case when j.attempts >= j.max_attempts and %(refund)s = 0 then clock_timestamp() end,
        state = case
          when j.attempts >= j.max_attempts and %(refund)s = 0 then 'dead'
@@ -125,15 +136,6 @@ def _give_up(connection: Connection, held: Lease, *, error: str, delay: timedelt
     return row[0] if row else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """A job to announce."""
-
-    id: UUID
-    lane: Lane
-    traceparent: str | None
-
-
 SWEEP_LOCK = "select pg_try_advisory_xact_lock(7411002)"
 
 
@@ -144,7 +146,7 @@ def sweep_lock(connection: Connection) -> bool:
 
 
 EXPIRE = """
-update pipeline.job j set leased_until = null, published_at = null, error = 'the lease of its worker ran out',
+update pipeline.job j set leased_until = null, published_at = null, announcements = 0, error = 'the lease of its worker ran out',
        finished_at = case when j.attempts >= j.max_attempts then clock_timestamp() end,
        state = case
          when j.attempts >= j.max_attempts then 'dead'
@@ -162,41 +164,81 @@ def expire(connection: Connection) -> list[str]:
     return [row[0] for row in connection.execute(EXPIRE).fetchall()]
 
 
-DUE = """
-update pipeline.job set published_at = clock_timestamp()
- where id in (select id from pipeline.job where state = 'ready' and not_before <= clock_timestamp()
-                 and (published_at is null or published_at < clock_timestamp() - %(overdue)s)
-               order by not_before limit %(limit)s for update skip locked)
-returning id, lane, traceparent
-"""
-
-
-def due(connection: Connection, *, overdue: timedelta, limit: int) -> list[Due]:
-    """Marks as announced, and returns, the jobs that are due and that nobody announced lately."""
-    with connection.cursor(row_factory=class_row(Due)) as cursor:
-        return cursor.execute(DUE, {"overdue": overdue, "limit": limit}).fetchall()
-
-
-ANNOUNCED = """
-update pipeline.job set published_at = clock_timestamp()
- where id = any (%(ids)s) and state = 'ready' and not_before <= clock_timestamp() returning id, lane, traceparent
-"""
-
-
-def announced(connection: Connection, ids: Sequence[UUID]) -> list[Due]:
-    """Marks jobs as announced and returns those that are due now."""
-    with connection.cursor(row_factory=class_row(Due)) as cursor:
-        return cursor.execute(ANNOUNCED, {"ids": list(ids)}).fetchall()
-
-
-REQUEUE = """
-update pipeline.job set state = 'ready', attempts = 0, not_before = clock_timestamp(), published_at = null, finished_at = null, error = null
- where id = %(id)s and state = 'dead'
-   and not exists (select from pipeline.job o where o.kind = job.kind and o.subject_id = job.subject_id and o.state = 'ready')
+LOST = """
+update pipeline.job set published_at = null
+ where id in (select id from pipeline.job
+               where state = 'ready' and published_at < clock_timestamp() - %(overdue)s * power(2, least(announcements - 1, 7))
+               order by published_at limit 1000 for update skip locked)
 returning id
 """
 
 
-def requeue(connection: Connection, job: UUID) -> bool:
-    """Gives a dead job its attempts back. False where it is not dead, or where another already waits for its subject."""
-    return connection.execute(REQUEUE, {"id": job}).fetchone() is not None
+def lost(connection: Connection, *, overdue: timedelta) -> int:
+    """Counts as unpublished what was published and not taken for so long; each further time it takes twice as long, up to 128 times."""
+    return len(connection.execute(LOST, {"overdue": overdue}).fetchall())
+
+
+WAITING = """
+select distinct brain_id, lane from pipeline.job
+ where state = 'ready' and published_at is null and not_before <= clock_timestamp() limit 1000
+"""
+
+
+def waiting(connection: Connection) -> list[Line]:
+    """The lines in which unpublished jobs are due."""
+    return [Line(*row) for row in connection.execute(WAITING).fetchall()]
+
+
+NEXT_DUE = """
+select extract(epoch from min(not_before) - clock_timestamp())::float8 from pipeline.job
+ where state = 'ready' and published_at is null and not_before > clock_timestamp()
+"""
+
+
+def next_due(connection: Connection) -> float | None:
+    """Seconds until the next job comes due that is not due yet."""
+    row = connection.execute(NEXT_DUE).fetchone()
+    return row[0] if row else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A job to publish."""
+
+    id: UUID
+    brain_id: UUID
+    lane: Lane
+    traceparent: str | None
+
+
+ANNOUNCE = "select id, brain_id, lane, traceparent from pipeline.announce(%(brains)s, %(lanes)s, %(width)s)"
+
+
+def announce(connection: Connection, lines: Sequence[Line], *, width: int) -> list[Due]:
+    """Marks as published, and returns, the next jobs of these lines: as many as keep ``width`` of each line in flight."""
+    parameters = {"brains": [line.brain_id for line in lines], "lanes": [line.lane for line in lines], "width": width}
+    with connection.cursor(row_factory=class_row(Due)) as cursor:
+        return cursor.execute(ANNOUNCE, parameters).fetchall()
+
+
+WITHDRAW = "select pipeline.withdraw(%(ids)s)"
+
+
+def withdraw(connection: Connection, ids: Sequence[UUID]) -> None:
+    """Marks jobs as not published: the broker did not take them."""
+    connection.execute(WITHDRAW, {"ids": list(ids)})
+
+
+REQUEUE = """
+update pipeline.job set state = 'ready', attempts = 0, not_before = clock_timestamp(), published_at = null, announcements = 0,
+       finished_at = null, error = null
+ where id = %(id)s and state = 'dead'
+   and not exists (select from pipeline.job o where o.kind = job.kind and o.subject_id = job.subject_id and o.state = 'ready')
+returning lane
+"""
+
+
+def requeue(connection: Connection, job: UUID) -> Lane | None:
+    """Gives a dead job its attempts back. Its lane, or None where it is not dead, or another already waits for its subject."""
+    row = connection.execute(REQUEUE, {"id": job}).fetchone()
+    return row[0] if row else None

@@ -49,9 +49,10 @@ def requeue_job(brain: str, job: UUID, command: TheCommand) -> dict[str, object]
 
     def work(acting: Acting) -> dict[str, object]:
         acting.need("writer")
-        if not jobs.requeue(acting.connection, job):
+        lane = jobs.requeue(acting.connection, job)
+        if lane is None:
             raise Stale("the job is not dead, or another one waits for the same", mend="look at the job")
-        acting.jobs.append(job)
+        acting.lanes.add(lane)
         return {"id": str(job), "state": "ready"}
 
     return command.run(brain, "requeue", str(job).encode(), work)

@@ -1,0 +1,1 @@
+"""The indexer: the text index of what was sealed."""

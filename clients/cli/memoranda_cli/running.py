@@ -16,7 +16,7 @@ from memoranda_cli.errors import Failure, Unreachable
 from memoranda_up import place
 
 if TYPE_CHECKING:
-    from memoranda_up.profile import Ready
+    from memoranda_up.home import Ready
 
 # set by agents in the shells that they open
 AGENTS: Final = ("CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI")
@@ -28,6 +28,7 @@ PLAIN: Final = "\033[0m"
 def up(*, data: Path | None, port: int, host: str, brain: str, as_json: bool) -> None:
     """Runs the embedded profile until ctrl-C. Raises Failure where it cannot start, or where Postgres went away."""
     from memoranda_up import profile
+    from memoranda_up.home import Options
 
     def ready(told: Ready) -> None:
         _print_json(told) if as_json else _print(told)
@@ -37,7 +38,7 @@ def up(*, data: Path | None, port: int, host: str, brain: str, as_json: bool) ->
             print(f"{DIM}{step} …{PLAIN}", file=sys.stderr, flush=True)
 
     try:
-        profile.run(profile.Options(data=data, host=host, port=port, brain=brain), ready=ready, report=report)
+        profile.run(Options(data=data, host=host, port=port, brain=brain), ready=ready, report=report)
     except (Misconfigured, Busy) as exc:
         raise Failure(exc.message, mend=exc.mend) from exc
     if not as_json and sys.stderr.isatty():

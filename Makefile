@@ -1,6 +1,6 @@
 # Every target works on a clean checkout: what it needs is installed first, into .venv, from the hash-pinned lock.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test check guards format bench lock clean
+.PHONY: help setup demo up cluster test check guards format bench lock clean
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -22,6 +22,9 @@ demo: $(RUNTIME) ## show the life of a memory, on a private server that is gone 
 
 up: $(RUNTIME) ## run Memoranda on this machine: one process, one data folder
 	@$(BIN)/memoranda up $(ARGS)
+
+cluster: $(RUNTIME) ## run every service in a process of its own, with a private RabbitMQ
+	@$(BIN)/memoranda cluster $(ARGS)
 
 test: .venv/.dev ## run the tests; ARGS="-n 2 tests/store" is handed to pytest
 	@$(BIN)/python -m pytest $(ARGS)

@@ -110,6 +110,14 @@ class Client:
         found = cast("list[Claim]", list(self.pages("claims", **parameters)))
         return [claim for claim in found if not claim.get("withheld")]
 
+    def ready(self) -> dict[str, str]:
+        """What the server says of its own readiness, by what was checked; asked once. Raises Unreachable where it does not answer."""
+        try:
+            answer: dict[str, Any] = self._http.get("/v1/health/ready").json()
+        except (httpx.TransportError, ValueError) as exc:
+            raise Unreachable(f"{self.target.url} does not say whether it is ready ({type(exc).__name__})") from exc
+        return dict(answer.get("checks") or {"server": str(answer.get("status") or "no answer")})
+
     def _ask(
         self,
         method: str,

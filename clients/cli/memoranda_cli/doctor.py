@@ -9,29 +9,19 @@ import platform
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from memoranda_cli import console, target
+from memoranda_cli import console, pipeline, target
 from memoranda_cli.errors import DONE, FAILED, Failure, Problem, Unreachable
+from memoranda_cli.findings import Finding
 from memoranda_cli.target import Target
 from memoranda_up import place
 from memoranda_up.place import Place
 
 # Postgres refuses to write when the disk is full, and recovers badly from it
 LEAST_FREE: Final = 1024**3
-Verdict = Literal["ok", "note", "wrong"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at. ``mend`` says what to do where it is not right."""
-
-    what: str
-    verdict: Verdict
-    found: str
-    mend: str = ""
 
 
 def run(*, data: Path | None, url: str | None, brain: str | None, as_json: bool) -> int:
@@ -134,8 +124,16 @@ def _server(data: Path | None, url: str | None, brain: str | None) -> Iterator[F
         yield reached
         if reached.verdict == "wrong":
             return
-        for check in (_ready, _token, _jobs):
+        ready = _checked(_ready, client, found)
+        yield ready
+        if ready.verdict == "wrong":
+            return
+        for check in (_token, _jobs):
             yield _checked(check, client, found)
+        try:
+            yield from pipeline.examine(client.get("pipeline"))
+        except (Problem, Unreachable) as failure:
+            yield Finding(what="pipeline", verdict="wrong", found=failure.message, mend=failure.mend)
 
 
 def _checked(check: Callable[[Any, Target], Finding], client: Any, found: Target) -> Finding:
@@ -175,10 +173,11 @@ def _foreign(found: Target) -> str:
 
 
 def _ready(client: Any, found: Target) -> Finding:
-    checks: dict[str, str] = client.get("/v1/health/ready").get("checks", {})
+    checks: dict[str, str] = client.ready()
     bad = {name: state for name, state in checks.items() if state != "ok"}
     if bad:
-        return Finding(what="database", verdict="wrong", found=str(bad), mend=f"stop and start it; {found.place.log} says more")
+        mend = f"stop and start it; {found.place.log} says more" if found.local else "see that Postgres runs and can be reached"
+        return Finding(what="database", verdict="wrong", found="; ".join(f"{name}: {state}" for name, state in bad.items()), mend=mend)
     return Finding(what="database", verdict="ok", found=", ".join(f"{name} {state}" for name, state in checks.items()))
 
 

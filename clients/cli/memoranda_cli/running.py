@@ -6,6 +6,8 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,6 +18,7 @@ from memoranda_cli.errors import Failure, Unreachable
 from memoranda_up import place
 
 if TYPE_CHECKING:
+    from memoranda_up.cluster import Cluster
     from memoranda_up.home import Ready
 
 # set by agents in the shells that they open
@@ -33,12 +36,30 @@ def up(*, data: Path | None, port: int, host: str, brain: str, as_json: bool) ->
     def ready(told: Ready) -> None:
         _print_json(told) if as_json else _print(told)
 
+    with _running(as_json=as_json) as report:
+        profile.run(Options(data=data, host=host, port=port, brain=brain), ready=ready, report=report)
+
+
+def cluster(*, data: Path | None, port: int, host: str, brain: str, as_json: bool) -> None:
+    """Runs every service in a process of its own until ctrl-C. Raises Failure where it cannot start."""
+    from memoranda_up import cluster as machine
+    from memoranda_up.home import Options
+
+    def ready(told: Cluster) -> None:
+        _print_cluster(told, as_json=as_json)
+
+    with _running(as_json=as_json) as report:
+        machine.run(Options(data=data, host=host, port=port, brain=brain), ready=ready, report=report)
+
+
+@contextmanager
+def _running(*, as_json: bool) -> Generator[Callable[[str], None]]:
     def report(step: str) -> None:
         if not as_json and sys.stderr.isatty():
             print(f"{DIM}{step} …{PLAIN}", file=sys.stderr, flush=True)
 
     try:
-        profile.run(Options(data=data, host=host, port=port, brain=brain), ready=ready, report=report)
+        yield report
     except (Misconfigured, Busy) as exc:
         raise Failure(exc.message, mend=exc.mend) from exc
     if not as_json and sys.stderr.isatty():
@@ -135,5 +156,26 @@ def _print(ready: Ready) -> None:
         f"  {name} sign-in           {dim}another sign-in link{plain}",
         "",
         f"{dim}ctrl-C stops it; the memory is kept.{plain}",
+    ]
+    print("\n".join(lines), flush=True)
+
+
+def _print_cluster(cluster: Cluster, *, as_json: bool) -> None:
+    if as_json:
+        from memoranda_cli import console
+
+        console.json(asdict(cluster))
+        sys.stdout.flush()
+        return
+    _print(cluster.ready)
+    dim, plain = (DIM, PLAIN) if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else ("", "")
+    broker = cluster.broker.rpartition("@")[2]
+    folder = cluster.services[0].log.parent
+    lines = [
+        f"Each service is a process of its own; RabbitMQ answers at {broker}.",
+        "",
+        *(f"  {each.name:<9} process {each.pid:<8} ready? {each.health}" for each in cluster.services),
+        "",
+        f"{dim}Their logs are in {folder}. One that is killed is started again: try 'kill -9' on any of them.{plain}",
     ]
     print("\n".join(lines), flush=True)

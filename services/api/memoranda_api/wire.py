@@ -552,6 +552,41 @@ class Jobs(Answer):
     counts: dict[str, int]
 
 
+class LaneOut(Answer):
+    """The brain's jobs in a lane: due and not taken, in work, in work beyond their lease, waiting for another attempt, and dead."""
+
+    lane: str
+    waiting: int
+    oldest_seconds: float
+    leased: int
+    overrun: int
+    retrying: int
+    dead: int
+    errors: list[str]
+
+
+class WorkerOut(Answer):
+    """A worker's process, when it was last seen, how wrong its clock is, and what keeps it from working."""
+
+    name: str
+    lane: str
+    version: str
+    state: str
+    holds: int
+    silent_seconds: float
+    clock_ahead_seconds: float
+    trouble: str
+
+
+class Pipeline(Answer):
+    """What waits, who works, and what keeps this API from publishing jobs. Without a bus the lanes are worked in the same process."""
+
+    bus: Literal["in this process", "rabbitmq"]
+    bus_trouble: str
+    lanes: list[LaneOut]
+    workers: list[WorkerOut]
+
+
 class Requeued(Answer):
     """A dead job that has its attempts back."""
 

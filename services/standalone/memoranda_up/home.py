@@ -78,7 +78,13 @@ class Home:
     @property
     def port(self) -> int:
         """The port of the API."""
-        return int(self.listening.getsockname()[1])
+        return self.address[1]
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where a client on this machine connects."""
+        host, _, port = self.url.removeprefix("http://").rpartition(":")
+        return host.strip("[]"), int(port)
 
     @contextmanager
     def published(self) -> Generator[Ready]:

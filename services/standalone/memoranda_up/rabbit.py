@@ -48,14 +48,14 @@ class Rabbit:
 
     @classmethod
     def make(cls, folder: Path) -> Self:
-        """Chooses ports and a password for a node that keeps everything in ``folder``. Raises Misconfigured where RabbitMQ is not installed."""
+        """Chooses ports and a password for a node that keeps everything in ``folder``. Raises Misconfigured without a RabbitMQ."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(
             folder=folder,
             programs=installed(),
-            port=_free_port(),
-            distribution=_free_port(),
-            mapper=_free_port(),
+            port=free_port(),
+            distribution=free_port(),
+            mapper=free_port(),
             password=secrets.token_urlsafe(16),
         )
 
@@ -176,7 +176,8 @@ def installed() -> Path:
     raise Misconfigured("RabbitMQ is not installed here", mend=MEND)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on which nothing listens now."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return int(listening.getsockname()[1])

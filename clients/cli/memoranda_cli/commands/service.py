@@ -12,6 +12,7 @@ from memoranda_cli.options import Brain, Data, Json, Url
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command()(up)
+    app.command()(cluster)
     app.command()(demo)
     app.command("sign-in")(sign_in)
     app.command()(doctor)
@@ -29,6 +30,19 @@ def up(
     from memoranda_cli import running
 
     running.up(data=data, port=port, host=host, brain=brain, as_json=as_json)
+
+
+def cluster(
+    data: Data = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port of the API; 0 takes any free one.")] = 7411,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    brain: Annotated[str, typer.Option("--brain", help="The brain to make at the first start, and to use.")] = "main",
+    as_json: Json = False,
+) -> None:
+    """Start every service in a process of its own, with a private RabbitMQ, until ctrl-C: the cluster's shape on this machine."""
+    from memoranda_cli import running
+
+    running.cluster(data=data, port=port, host=host, brain=brain, as_json=as_json)
 
 
 def demo(

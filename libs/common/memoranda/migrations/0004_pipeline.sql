@@ -31,6 +31,7 @@ create index job_due on pipeline.job (not_before) where state = 'ready';
 create index job_unpublished on pipeline.job (brain_id, lane, not_before) where state = 'ready' and published_at is null;
 create index job_in_flight on pipeline.job (brain_id, lane) where published_at is not null and state in ('ready', 'leased');
 create index job_leased on pipeline.job (leased_until) where state = 'leased';
+create index job_open on pipeline.job (brain_id, lane) where state in ('ready', 'leased', 'dead');
 create index job_brain on pipeline.job (brain_id, created_at);
 
 -- The next jobs of each line are marked as published and returned, so many that no more than `width` of the line are in flight. A

@@ -9,11 +9,11 @@ from fastapi import Query
 
 from memoranda.domain.job import Lane
 from memoranda.errors import NotFound, Stale
-from memoranda.store import jobs, lens
+from memoranda.store import jobs, lens, pipeline
 from memoranda_api.acting import Acting
 from memoranda_api.gateway import TheCommand, TheCredential, TheGateway
 from memoranda_api.routers import READ, WRITE, router
-from memoranda_api.wire import JobOut, Jobs, Requeued
+from memoranda_api.wire import JobOut, Jobs, Pipeline, Requeued
 
 routes = router("jobs")
 State = Literal["ready", "leased", "done", "dead", "cancelled"]
@@ -31,6 +31,18 @@ def list_jobs(
     """The brain's jobs, newest first."""
     with gateway.reading(credential, brain) as reading:
         return {"items": lens.jobs(reading, state=state, lane=lane, limit=limit), "counts": lens.job_counts(reading)}
+
+
+@routes.get("/pipeline", response_model=Pipeline, operation_id="pipeline", responses=READ)
+def get_pipeline(brain: str, gateway: TheGateway, credential: TheCredential) -> dict[str, object]:
+    """What waits in each lane, who works, and what keeps jobs from being published."""
+    with gateway.reading(credential, brain) as reading:
+        return {
+            "bus": "rabbitmq" if gateway.settings.broker else "in this process",
+            "bus_trouble": gateway.bus(),
+            "lanes": pipeline.lanes(reading),
+            "workers": pipeline.workers(reading),
+        }
 
 
 @routes.get("/jobs/{job}", response_model=JobOut, operation_id="get_job", responses=READ)

@@ -13,6 +13,7 @@ import pytest
 
 from memoranda.errors import Misconfigured
 from memoranda_up.postgres import Postgres
+from memoranda_up.rabbit import Rabbit
 from tests.databases import Database, Server
 
 if TYPE_CHECKING:
@@ -48,6 +49,25 @@ def _fast_folder() -> str | None:
     memory = Path("/dev/shm")
     fast = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ENOUGH
     return str(memory) if fast else None
+
+
+@pytest.fixture(scope="session")
+def rabbit_url() -> Generator[str]:
+    """A RabbitMQ: that of RABBITMQ_URL, else a private node of this worker from the installed package."""
+    given = os.environ.get("RABBITMQ_URL")
+    if given:
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="memoranda-test-", ignore_cleanup_errors=True) as folder:
+        try:
+            rabbit = Rabbit.make(Path(folder))
+            rabbit.start()
+        except Misconfigured as error:
+            pytest.skip(f"no RabbitMQ: {error}; {error.mend}")
+        try:
+            yield rabbit.url
+        finally:
+            rabbit.kill()
 
 
 @pytest.fixture(scope="session")

@@ -152,8 +152,7 @@ class World:
             )
             if not due:
                 return outcomes
-            for row in due:
-                outcomes.append(self.worker(row["lane"]).run(row["id"]))
+            outcomes.extend(self.worker(row["lane"]).run(row["id"]) for row in due)
         raise AssertionError("the jobs do not come to an end")
 
     def worker(self, lane: Lane) -> Worker:

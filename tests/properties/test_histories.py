@@ -276,7 +276,9 @@ class Brain:
             " order by created_at"
         ):
             for row in due:
-                assert self.world.worker(row["lane"]).run(row["id"]) == "done", self.rows("select kind, error from pipeline.job where brain_id = %(brain)s")
+                assert self.world.worker(row["lane"]).run(row["id"]) == "done", self.rows(
+                    "select kind, error from pipeline.job where brain_id = %(brain)s"
+                )
 
     def _erase_source(self, name: str) -> None:
         found = self.rows(f"select id from evidence.source where brain_id = %(brain)s and external_id = '{name}'")

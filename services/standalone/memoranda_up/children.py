@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,7 +40,7 @@ class Child:
         """Starts the process. What it needs may not be there yet: it waits."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", self.module or MODULES[self.name]],
+                ending_with_parent([sys.executable, "-m", self.module or MODULES[self.name]]),
                 env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -92,6 +93,12 @@ class Child:
             return
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+
+def ending_with_parent(command: list[str]) -> list[str]:
+    """The command, run so that the kernel ends it when this process ends, also by a kill. On Linux; elsewhere as it was."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM", *command] if setpriv else command
 
 
 def stop_all(children: list[Child], *, seconds: float) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from memoranda.errors import Misconfigured
+from memoranda_up.children import ending_with_parent
 
 # where Debian, Red Hat and the generic archive have the program itself; the one in /usr/sbin changes user and drops the environment
 PLACES: Final = ("/usr/lib/rabbitmq/bin", "/opt/rabbitmq/sbin", "/usr/local/lib/rabbitmq/sbin", "/opt/homebrew/opt/rabbitmq/sbin")
@@ -80,7 +81,7 @@ class Rabbit:
         self._configure()
         with (self.folder / "rabbit.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self.programs / "rabbitmq-server"],
+                ending_with_parent([str(self.programs / "rabbitmq-server")]),
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

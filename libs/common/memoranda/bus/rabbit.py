@@ -162,6 +162,6 @@ def _of(address: str, settings: Settings) -> pika.URLParameters:
 
 
 def quiet_logs() -> None:
-    """Keeps pika's own account of every lost connection out of the log: what matters is said once, by us."""
-    for name in ("pika", "dramatiq"):
+    """Keeps the libraries' own account of every lost connection out of the log: what matters is said once, by us."""
+    for name in ("pika", "dramatiq", "psycopg.pool"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

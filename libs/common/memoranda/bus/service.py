@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("memoranda.service")
 
 STATEMENT_SECONDS = 60.0
+CONNECTION_SECONDS = 5.0
+"""How long a thread waits for a connection. While the database is away this is also what draining takes beyond its grace."""
 REPORT_SECONDS = 3.0
 """How often a process says that it is there."""
 STUCK_SECONDS = 60.0
@@ -69,7 +71,7 @@ class Process:
             raise Misconfigured("no database is named", mend="set MEMORANDA_DATABASE to 'host=… dbname=memoranda'")
         self._service = service
         self._settings = settings
-        self._database = Database(settings.database, pool_size=settings.worker_threads + 4)
+        self._database = Database(settings.database, pool_size=settings.worker_threads + 4, wait=CONNECTION_SECONDS)
         self._broker = RabbitBroker(settings)
         self._announcer = Announcer(self._database, service.role, self._broker)
         self._worker = Worker(
@@ -121,7 +123,8 @@ class Process:
         """Takes nothing more, waits for what is in hand, gives back what does not end in time, and says goodbye."""
         log.info("draining", extra={"fields": {"holds": self._worker.holds, "grace_seconds": self._settings.grace_seconds}})
         self._worker.stop()
-        self._report("draining")
+        if not self._store_trouble:
+            self._report("draining")
         if self._consuming:
             giving_up = threading.Timer(self._settings.grace_seconds, self._give_back)
             giving_up.daemon = True
@@ -130,7 +133,8 @@ class Process:
             giving_up.cancel()
             self._ticker.stop()
         self._announcer.stop()
-        self._report("stopped")
+        if not self._store_trouble:
+            self._report("stopped")
         self._broker.close()
         self._health.stop()
         self._database.close()

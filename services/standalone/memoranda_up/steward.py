@@ -90,23 +90,23 @@ def new_link(dsn: str, person: str) -> str:
     """A fresh one-time sign-in secret of a person, good for 15 minutes. The database keeps its digest."""
     secret = secrets.token_urlsafe(32)
     with _administrator(dsn) as connection:
-        connection.execute(ADD_LINK, {"digest": _digest(secret), "lifetime": LINK_LIFETIME, "name": person})
+        connection.execute(ADD_LINK, {"digest": digest(secret), "lifetime": LINK_LIFETIME, "name": person})
     return secret
 
 
 def _kept_token(connection: psycopg.Connection, brain: UUID, token: str | None) -> str | None:
     if not token:
         return None
-    return token if _first(connection, HOLDS, {"digest": _digest(token), "brain": brain}) else None
+    return token if _first(connection, HOLDS, {"digest": digest(token), "brain": brain}) else None
 
 
 def _new_token(connection: psycopg.Connection, brain: UUID, holder: UUID) -> str:
     token = f"mem_{secrets.token_urlsafe(32)}"
-    connection.execute(ISSUE, {"digest": _digest(token), "brain": brain, "holder": holder, "label": "made by memoranda up"})
+    connection.execute(ISSUE, {"digest": digest(token), "brain": brain, "holder": holder, "label": "made by memoranda up"})
     return token
 
 
-def _digest(secret: str) -> bytes:
+def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 

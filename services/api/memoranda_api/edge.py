@@ -12,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from memoranda.errors import NotSignedIn
+from memoranda.telemetry import continued
 from memoranda_api import auth, failures
 
 Scope = MutableMapping[str, Any]
@@ -67,7 +68,8 @@ class Edge:
         if refused is not None:
             await _refuse(refused, scope, receive, _secured(send), unread=_has_body(headers))
             return
-        await self._limited(scope, receive, _secured(send), limit)
+        with continued(headers.get("traceparent"), f"{scope['method']} request"):
+            await self._limited(scope, receive, _secured(send), limit)
 
     def _refused(self, scope: Scope, headers: Headers, limit: int) -> Any | None:
         path = scope["path"]

@@ -1,14 +1,14 @@
 """A service that kills itself, once, at a named point: run as ``python -m tests.flow.faults.dying``.
 
 ``DYING_SERVICE`` is the service, ``DYING_AT`` the point and ``DYING_MARK`` a file whose making is the one death: a process that
-finds it there lives on. ``DYING_TWICE`` has it publish every message twice, ``DYING_CLOCK`` sets its clock wrong by so many seconds.
+finds it there lives on. ``DYING_FREEZES`` has it stop in its tracks instead, until somebody lets it go on; ``DYING_TWICE`` has it
+publish every message twice.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
@@ -21,13 +21,12 @@ POINTS = ("before the lease", "after the lease", "in the work", "before the comm
 
 
 def die() -> None:
-    """Ends the process as kill -9 does, unless it died before."""
+    """Ends the process as kill -9 does, or freezes it, unless it died before."""
     try:
         os.close(os.open(os.environ["DYING_MARK"], os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return
-    os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(60)
+    os.kill(os.getpid(), signal.SIGSTOP if os.environ.get("DYING_FREEZES") else signal.SIGKILL)
 
 
 def _first(then: Callable[..., Any]) -> Callable[..., Any]:

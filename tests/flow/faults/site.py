@@ -104,7 +104,7 @@ class Site:
             "MEMORANDA_DATABASE": self.database.conninfo,
             "MEMORANDA_BROKER": self.broker or self.place.rabbit.url,
             "MEMORANDA_BROKER_PREFIX": self.prefix,
-            "MEMORANDA_BROKER_HEARTBEAT": "4",
+            "MEMORANDA_BROKER_HEARTBEAT": "2",
             "MEMORANDA_LEASE_SECONDS": str(LEASE_SECONDS),
             "MEMORANDA_SWEEP_SECONDS": "1",
             "MEMORANDA_GRACE_SECONDS": "10",
@@ -121,11 +121,13 @@ class Site:
             self.children[name] = child
             child.start()
 
-    def start_dying(self, *names: str, at: str = "", twice: bool = False) -> None:
-        """Starts services each of which kills itself once at a point."""
+    def start_dying(self, *names: str, at: str = "", twice: bool = False, freezes: bool = False) -> None:
+        """Starts services each of which kills or freezes itself once at a point."""
         for name in names:
             told = {"DYING_SERVICE": name, "DYING_AT": at, "DYING_MARK": str(self.folder / f"died-{name}")}
-            self.start(name, module="tests.flow.faults.dying", **told, **({"DYING_TWICE": "1"} if twice else {}))
+            told |= {"DYING_TWICE": "1"} if twice else {}
+            told |= {"DYING_FREEZES": "1"} if freezes else {}
+            self.start(name, module="tests.flow.faults.dying", **told)
 
     def died(self, name: str) -> bool:
         """Whether a service has killed itself."""
@@ -134,7 +136,10 @@ class Site:
     def health(self, name: str, what: str = "ready") -> dict[str, Any]:
         """What a worker says of itself."""
         port = self.children[name].environment["MEMORANDA_HEALTH_PORT"]
-        answer: dict[str, Any] = httpx.get(f"http://127.0.0.1:{port}/{what}", trust_env=False).json()
+        try:
+            answer: dict[str, Any] = httpx.get(f"http://127.0.0.1:{port}/{what}", trust_env=False).json()
+        except httpx.TransportError:
+            return {"status": "not answering", "checks": {}}
         return answer
 
     def capture(self, dialogues: Iterable[tuple[str, list[str]]] = DIALOGUES, *, brain: str = "main", token: str = "") -> None:
@@ -153,9 +158,9 @@ class Site:
             body = {"source": {"host": "test", "external_id": name, "kind": "session", "title": name}, "events": events, "last": True}
             self.post(f"/v1/brains/{brain}/captures", body, key=f"{self.prefix}-{name}", token=token)
 
-    def post(self, path: str, body: dict[str, Any], *, key: str, token: str = "") -> dict[str, Any]:
+    def post(self, path: str, body: dict[str, Any], *, key: str, token: str = "", **more: str) -> dict[str, Any]:
         """One command, repeated with its key until it is answered."""
-        headers = {"Authorization": f"Bearer {token or self.place.token}", "Idempotency-Key": key}
+        headers = {"Authorization": f"Bearer {token or self.place.token}", "Idempotency-Key": key, **more}
         return until(lambda: self._posted(path, body, headers), f"POST {path}")
 
     def _posted(self, path: str, body: dict[str, Any], headers: Mapping[str, str]) -> dict[str, Any] | None:

@@ -71,7 +71,9 @@ class Process:
             raise Misconfigured("no database is named", mend="set MEMORANDA_DATABASE to 'host=… dbname=memoranda'")
         self._service = service
         self._settings = settings
-        self._database = Database(settings.database, pool_size=settings.worker_threads + 4, wait=CONNECTION_SECONDS)
+        self._database = Database(
+            settings.database, pool_size=settings.worker_threads + 4, wait=CONNECTION_SECONDS, idle=settings.lease_seconds
+        )
         self._broker = RabbitBroker(settings)
         self._announcer = Announcer(self._database, service.role, self._broker)
         self._worker = Worker(

@@ -35,9 +35,14 @@ Role = Literal["gateway", "command", "ingest", "learner", "indexer", "graph"]
 class Database:
     """The roles' pools of one process. Thread-safe; each pool opens on its first use and grows on demand."""
 
-    def __init__(self, conninfo: str, *, pool_size: int = 8, wait: float = 10.0) -> None:
-        """``conninfo`` has no user: the role is added here. ``wait`` is how long a caller waits for a free connection, in seconds."""
+    def __init__(self, conninfo: str, *, pool_size: int = 8, wait: float = 10.0, idle: float = 60.0) -> None:
+        """``conninfo`` has no user: the role is added here. ``wait`` is how long a caller waits for a free connection, in seconds.
+
+        A transaction in which nothing is asked for ``idle`` seconds is ended by the server: a process that was frozen in the middle
+        of one would hold its locks against everybody else.
+        """
         self._conninfo = conninfo
+        self._idle = f"{int(idle * 1000)}"
         self._pool_size = pool_size
         self._wait = wait
         self._pools: dict[Role, ConnectionPool[Connection]] = {}
@@ -48,7 +53,9 @@ class Database:
             self._pools[role] = ConnectionPool(
                 self.conninfo(role),
                 connection_class=psycopg.Connection[TupleRow],
-                kwargs={"options": "-c timezone=UTC -c application_name=memoranda-" + role},
+                kwargs={
+                    "options": f"-c timezone=UTC -c application_name=memoranda-{role} -c idle_in_transaction_session_timeout={self._idle}"
+                },
                 min_size=0,
                 max_size=self._pool_size,
                 max_idle=60,

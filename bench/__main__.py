@@ -16,11 +16,15 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench import banning, machine, profiles, recalling
+from bench import banning, bus, machine, profiles, recalling
 from bench.figures import SCALES, Figure, Say, Sizes
 from memoranda_up.postgres import Postgres
 
-OWN_PROFILE: dict[str, Callable[[Sizes, Say], Iterator[Figure]]] = {"import": profiles.importing, "capture": profiles.acknowledging}
+OWN_PROFILE: dict[str, Callable[[Sizes, Say], Iterator[Figure]]] = {
+    "import": profiles.importing,
+    "capture": profiles.acknowledging,
+    "bus": bus.bus,
+}
 ONE_STORE: dict[str, Callable[..., Iterator[Figure]]] = {
     "lens": recalling.the_lens,
     "rules": recalling.rules,

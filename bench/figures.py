@@ -51,6 +51,8 @@ class Sizes:
     import_megabytes: int
     stored_megabytes: int
     batches: int
+    jobs: int
+    captures: int
 
 
 SCALES: dict[str, Sizes] = {
@@ -64,6 +66,8 @@ SCALES: dict[str, Sizes] = {
         # against a smaller import the start of the command would be what is measured
         stored_megabytes=400,
         batches=80,
+        jobs=1_000,
+        captures=20,
     ),
     "full": Sizes(
         revisions=100_000,
@@ -74,6 +78,8 @@ SCALES: dict[str, Sizes] = {
         import_megabytes=100,
         stored_megabytes=400,
         batches=400,
+        jobs=5_000,
+        captures=100,
     ),
 }
 

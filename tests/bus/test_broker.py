@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -152,30 +153,104 @@ def test_what_was_delivered_and_not_begun_goes_to_the_next_consumer(rabbit_url: 
     second.close()
 
 
-def test_a_message_that_cannot_be_read_goes_to_the_dead_letters_and_holds_nobody_up(rabbit_url: str) -> None:
+GOOD = '{"queue_name": "%s", "actor_name": "%s", "args": [], "kwargs": %s, "options": {}, "message_id": "1", "message_timestamp": 1}'
+BAD = {
+    "no text": b"\xff not a message",
+    "nothing": b"",
+    "no JSON": b"not json",
+    "no message": b"[1, 2]",
+    "no actor": b'{"queue_name": "q"}',
+    "an unknown actor": (GOOD % ("%s", "from-a-newer-release", "{}")).encode(),
+    "other arguments": (GOOD % ("%s", "ingest", '{"payload": 1}')).encode(),
+    "no id": (GOOD % ("%s", "ingest", '{"job": "no-uuid", "traceparent": null}')).encode(),
+    "ten megabytes": b"x" * 10_000_000,
+}
+
+
+@pytest.mark.parametrize("body", BAD.values(), ids=BAD)
+def test_a_message_that_cannot_be_read_goes_to_the_dead_letters_and_holds_nobody_up(rabbit_url: str, body: bytes) -> None:
     broker = RabbitBroker(settings(rabbit_url, prefix=f"test{uuid.uuid4().hex[:8]}"))
-    heard = Heard(1)
+    heard = Heard(11)
     broker.consume("ingest", heard, threads=1)
-    job = uuid.uuid4()
-    broker.publish("graph", job, None)  # declares the queues
+    broker.publish("ingest", uuid.uuid4(), None)
     connection = pika.BlockingConnection(pika.URLParameters(rabbit_url))
     channel = connection.channel()
-    broker.publish("ingest", job, None)
-    assert heard.all.wait(LIMIT)
-    channel.basic_publish("", broker.queue("ingest"), b"\xff not a message")
-    heard.all.clear()
-    broker.publish("ingest", job, None)
+    channel.basic_publish("", broker.queue("ingest"), body.replace(b"%s", broker.queue("ingest").encode()))
+    for _ in range(10):
+        broker.publish("ingest", uuid.uuid4(), None)
     assert heard.all.wait(LIMIT)
     dead = None
     for _ in range(100):
         _, _, dead = channel.basic_get(f"{broker.queue('ingest')}.XQ", auto_ack=True)
-        if dead:
+        if dead is not None:
             break
         connection.sleep(0.05)
-    assert dead == b"\xff not a message"
+    assert dead is not None
+    assert broker.trouble() == ""
     connection.close()
     broker.stop(seconds=5)
     broker.close()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"x-max-priority": 5}, {"x-queue-type": "quorum"}, {}],
+    ids=["with priorities", "of another type", "without dead letters"],
+)
+def test_a_queue_that_was_declared_otherwise_is_named(rabbit_url: str, arguments: dict[str, object]) -> None:
+    broker = RabbitBroker(settings(rabbit_url, prefix=f"test{uuid.uuid4().hex[:8]}"))
+    connection = pika.BlockingConnection(pika.URLParameters(rabbit_url))
+    connection.channel().queue_declare(broker.queue("learn"), durable=True, arguments=arguments)
+    for _ in range(2):
+        with pytest.raises(Busy, match=broker.queue("learn")) as raised:
+            broker.idle()
+        assert "delete it" in raised.value.mend
+    with pytest.raises(Busy, match=broker.queue("learn")):
+        broker.publish("learn", uuid.uuid4(), None)
+    connection.channel().queue_delete(broker.queue("learn"))
+    broker.idle()
+    connection.close()
+    broker.close()
+
+
+def test_a_queue_that_is_deleted_is_made_again_by_whoever_publishes_and_by_whoever_consumes(rabbit_url: str) -> None:
+    broker = RabbitBroker(settings(rabbit_url, prefix=f"test{uuid.uuid4().hex[:8]}"))
+    heard = Heard(1)
+    broker.consume("ingest", heard, threads=1)
+    broker.publish("ingest", uuid.uuid4(), None)
+    assert heard.all.wait(LIMIT)
+    connection = pika.BlockingConnection(pika.URLParameters(rabbit_url))
+    connection.channel().queue_delete(broker.queue("ingest"))
+    heard.all.clear()
+    broker.publish("ingest", uuid.uuid4(), None)
+    assert heard.all.wait(LIMIT)
+    connection.close()
+    broker.stop(seconds=5)
+    broker.close()
+
+
+def test_a_publisher_that_was_idle_for_three_heartbeats_publishes_at_once(rabbit_url: str) -> None:
+    """Whoever publishes looks after the connection in between; nothing has to be tried twice."""
+    broker = RabbitBroker(replace(settings(rabbit_url, prefix=f"test{uuid.uuid4().hex[:8]}"), broker_heartbeat=1))
+    broker.publish("ingest", uuid.uuid4(), None)
+    connection = broker._dramatiq.connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    for _ in range(8):
+        time.sleep(0.5)
+        broker.idle()
+    broker.publish("ingest", uuid.uuid4(), None)
+    assert broker._dramatiq.connection is connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    broker.close()
+
+
+@pytest.mark.parametrize("address", ["wrong-password@", "/no-such-host"])
+def test_a_broker_that_refuses_us_says_so_without_the_password(rabbit_url: str, address: str) -> None:
+    user = rabbit_url.partition("//")[2].partition(":")[0]
+    host = rabbit_url.rpartition("@")[2]
+    url = f"amqp://{user}:wrong-password@{host}" if "password" in address else rabbit_url.rpartition("/")[0] + address
+    with pytest.raises(Busy, match="does not let us in") as raised:
+        RabbitBroker(settings(url)).idle()
+    assert "wrong-password" not in str(raised.value)
+    assert "MEMORANDA_BROKER" in raised.value.mend
 
 
 def test_queues_are_durable_and_of_the_wanted_type(rabbit_url: str) -> None:

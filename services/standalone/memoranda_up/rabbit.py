@@ -121,6 +121,12 @@ class Rabbit:
         """Stops the node's process in its tracks, or lets it go on."""
         os.killpg(self.pid, signal.SIGSTOP if frozen else signal.SIGCONT)
 
+    def control(self, *arguments: str) -> str:
+        """What ``rabbitmqctl`` says to a command. Raises CalledProcessError where it fails."""
+        command = [str(self.programs / "rabbitmqctl"), "--quiet", *arguments]
+        done = subprocess.run(command, env=self._environment(), stdin=subprocess.DEVNULL, capture_output=True, check=True, cwd=self.folder)
+        return done.stdout.decode()
+
     def __enter__(self) -> Self:
         self.start()
         return self

@@ -39,7 +39,8 @@ def _text(table: str, row: dict[str, Any], names: dict[str, str]) -> str:
         # which of the two is the left one goes by their ids
         kept["between"] = sorted(_named(str(kept.pop(side)), names) for side in ("left_claim", "right_claim"))
     if table == "ledger.receipt":
-        kept["result"] = {name: value for name, value in (kept["result"] or {}).items() if name != "job_id"}
+        result: dict[str, Any] = kept["result"] or {}
+        kept["result"] = {name: value for name, value in result.items() if name != "job_id"}
     return f"{table} {_named(json.dumps(kept, sort_keys=True, ensure_ascii=False), names)}"
 
 

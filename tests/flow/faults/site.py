@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import httpx
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.rows import DictRow, dict_row
 
 from memoranda_up import steward
 from memoranda_up.children import Child, stop_all
@@ -183,7 +183,7 @@ class Site:
 
     def rows(self, statement: str, *parameters: object) -> list[dict[str, Any]]:
         """Reads as the administrator."""
-        with psycopg.connect(self.database.dsn(), row_factory=dict_row) as connection:
+        with psycopg.Connection[DictRow].connect(self.database.dsn(), row_factory=dict_row) as connection:
             return connection.execute(statement.encode(), parameters).fetchall()
 
     def run(self, statement: str, *parameters: object) -> None:
@@ -242,7 +242,7 @@ def site(here: Place) -> Generator[Site]:
             stop_all(list(made.children.values()), seconds=15)
 
 
-def until(ask: Callable[[], T], what: str | Callable[[], str], seconds: float = LIMIT) -> T:
+def until(ask: Callable[[], T | None], what: str | Callable[[], str], seconds: float = LIMIT) -> T:
     """Asks until the answer is true, and returns it."""
     deadline = time.monotonic() + seconds
     while not (found := ask()):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 import uuid
+from contextlib import suppress
 from typing import Any
 
 import pika
 import pika.exceptions
+import psutil
 import psycopg
 import pytest
 
@@ -110,14 +112,51 @@ def test_connections_to_the_broker_are_cut_in_the_middle(site: Site, size: int) 
         cable.close()
 
 
-@pytest.mark.parametrize("kill", [False, True], ids=["in order", "by a kill"])
-def test_postgres_is_restarted_during_work(site: Site, kill: bool) -> None:
+def test_every_connection_is_closed_by_the_broker_and_a_queue_is_deleted(site: Site) -> None:
     site.start("api", *WORKERS)
     site.capture(DIALOGUES[:2])
     until(lambda: site.rows("select from pipeline.job where state in ('leased', 'done')"), "work under way")
-    site.place.restart_postgres(kill=kill)
+    site.place.rabbit.control("close_all_connections", "--global", "as a test")
+    with pika.BlockingConnection(pika.URLParameters(site.place.rabbit.url)) as connection:
+        connection.channel().queue_delete(queue_of(site, "learn"))
     site.capture(DIALOGUES[2:])
     ended_as_undisturbed(site)
+    until(lambda: all(site.health(name)["status"] == "ready" for name in WORKERS), "ready workers")
+
+
+@pytest.mark.parametrize("how", ["in order", "by a kill", "by ending every connection"])
+def test_postgres_is_restarted_during_work(site: Site, how: str) -> None:
+    site.start("api", *WORKERS)
+    site.capture(DIALOGUES[:2])
+    until(lambda: site.rows("select from pipeline.job where state in ('leased', 'done')"), "work under way")
+    if how == "by ending every connection":
+        site.run("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+    else:
+        site.place.restart_postgres(kill=how == "by a kill")
+    site.capture(DIALOGUES[2:])
+    ended_as_undisturbed(site)
+
+
+def test_one_of_the_apis_processes_is_killed_again_and_again(site: Site) -> None:
+    site.more["MEMORANDA_API_WORKERS"] = "2"
+    site.start("api", *WORKERS)
+    for dialogue in DIALOGUES:
+        site.capture([dialogue])
+        serving = until(lambda: pair if len(pair := _serving(site)) == 2 else None, "two processes")
+        serving[0].kill()
+        until(lambda dead=serving[0]: dead.pid not in [each.pid for each in _serving(site)], "its end")
+    assert site.children["api"].starts == 1
+    ended_as_undisturbed(site)
+
+
+def _serving(site: Site) -> list[psutil.Process]:
+    """The processes of the API that answer requests."""
+    found: list[psutil.Process] = []
+    for each in psutil.Process(site.children["api"].pid).children():
+        with suppress(psutil.Error):
+            if "spawn_main" in " ".join(each.cmdline()):
+                found.append(each)
+    return found
 
 
 def test_every_message_is_delivered_twice(site: Site) -> None:
@@ -145,7 +184,7 @@ def reversed_twice(site: Site, lane: str) -> None:
         channel = connection.channel()
         bodies: list[bytes] = []
         while (got := channel.basic_get(queue_of(site, lane), auto_ack=True))[0] is not None:
-            bodies.append(got[2])
+            bodies.append(got[2] or b"")
         assert len(bodies) > 1
         for body in [*reversed(bodies), *reversed(bodies)]:
             channel.basic_publish("", queue_of(site, lane), body, pika.BasicProperties(delivery_mode=2))
@@ -382,7 +421,7 @@ def test_a_trace_goes_on_from_the_request_to_the_claim(site: Site) -> None:
     site.post("/v1/brains/main/captures", body, key="traced", traceparent=f"00-{trace}-00f067aa0ba902b7-01")
     until(lambda: depth(site, "ingest") == 1, "the message")
     with pika.BlockingConnection(pika.URLParameters(site.place.rabbit.url)) as connection:
-        message = connection.channel().basic_get(queue_of(site, "ingest"))[2]
+        message = connection.channel().basic_get(queue_of(site, "ingest"))[2] or b""
     assert trace.encode() in message
     site.start(*WORKERS)
     site.quiet()

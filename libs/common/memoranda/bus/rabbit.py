@@ -10,8 +10,10 @@ from uuid import UUID
 import dramatiq
 import pika
 import pika.exceptions
-from dramatiq.brokers.rabbitmq import RabbitmqBroker
+from dramatiq.brokers.rabbitmq import DEAD_MESSAGE_TTL, RabbitmqBroker
+from dramatiq.common import xq_name
 from dramatiq.errors import BrokerError
+from dramatiq.middleware import Middleware
 
 from memoranda.bus.broker import Handler
 from memoranda.domain.job import LANES, Lane
@@ -24,6 +26,19 @@ PATIENCE_SECONDS = 10
 """A broker that has run into its memory or disk alarm takes nothing: a publisher waits so long and then leaves it to the sweeper."""
 CONNECT_SECONDS = 5
 POLL_MILLISECONDS = 1000
+PRECONDITION_FAILED = 406
+
+
+class DeadLetters(Middleware):
+    """Rejects a message whose handling raised. Handlers of jobs never do: it is one that could not be read."""
+
+    def after_process_message(
+        self, broker: dramatiq.Broker, message: Any, *, result: object = None, exception: BaseException | None = None
+    ) -> None:
+        """Dramatiq leaves this to its retries, which are not used."""
+        del broker, result
+        if exception is not None:
+            message.fail()
 
 
 class Broker(RabbitmqBroker):
@@ -33,7 +48,7 @@ class Broker(RabbitmqBroker):
     """
 
     def __init__(self, parameters: list[pika.URLParameters], *, quorum: bool) -> None:
-        super().__init__(confirm_delivery=True, middleware=[])
+        super().__init__(confirm_delivery=True, middleware=[DeadLetters()])
         self.parameters = parameters
         self._quorum = quorum
 
@@ -52,6 +67,13 @@ class Broker(RabbitmqBroker):
 
     def _declare_dq_queue(self, queue_name: str) -> None:
         """Nothing is delayed here."""
+
+    def _declare_xq_queue(self, queue_name: str) -> None:
+        """Dead letters are kept as safely as what was alive."""
+        arguments: dict[str, Any] = {"x-message-ttl": DEAD_MESSAGE_TTL}
+        if self._quorum:
+            arguments["x-queue-type"] = "quorum"
+        self.channel.queue_declare(queue=xq_name(queue_name), durable=True, arguments=arguments)
 
 
 class RabbitBroker:
@@ -84,8 +106,13 @@ class RabbitBroker:
             raise _away(error) from error
 
     def idle(self) -> None:
-        """Answers heartbeats on the publishing connection, and makes it where there is none. Raises Busy where the broker is away."""
+        """Answers heartbeats on the publishing connection, and makes it and the queues where they are not there.
+
+        Raises Busy where the broker is away, or has one of the queues with other arguments.
+        """
         try:
+            for lane in LANES:
+                self._dramatiq.declare_queue(self.queue(lane), ensure=True)
             self._dramatiq.connection.process_data_events(0)
         except (BrokerError, pika.exceptions.AMQPError, OSError) as error:
             del self._dramatiq.connection
@@ -125,9 +152,16 @@ def _connected(thread: Any) -> bool:
 
 
 def _away(error: Exception) -> Busy:
-    cause: object = error
-    while isinstance(cause, (BrokerError, pika.exceptions.AMQPConnectionError)) and cause.args:
+    cause = error
+    while cause.args and isinstance(cause.args[0], Exception):
         cause = cause.args[0]
+    if isinstance(cause, pika.exceptions.ChannelClosedByBroker) and cause.reply_code == PRECONDITION_FAILED:
+        # the broker names the queue, the argument, what it has and what was asked for
+        return Busy(
+            f"a queue was declared with other arguments: {cause.reply_text}", mend="delete it in the broker; the jobs are in Postgres"
+        )
+    if isinstance(cause, (pika.exceptions.ProbableAuthenticationError, pika.exceptions.ProbableAccessDeniedError)):
+        return Busy("the broker does not let us in", mend="correct the user, the password or the virtual host in MEMORANDA_BROKER")
     return Busy(f"the broker is away ({type(cause).__name__})")
 
 

@@ -147,7 +147,7 @@ class Process:
             log.warning("gave back what did not end in time", extra={"fields": {"jobs": self._worker.hand_back()}})
 
     def _report(self, state: workers.State) -> None:
-        trouble = self._broker.trouble() or self._announcer.trouble
+        trouble = self._announcer.trouble or self._broker.trouble()
         try:
             with self._database.transaction(self._service.role, timeout=REPORT_SECONDS) as connection:
                 workers.report(
@@ -172,7 +172,7 @@ class Process:
     def _ready(self) -> dict[str, str]:
         return {
             "database": self._store_trouble,
-            "broker": self._broker.trouble() or self._announcer.trouble or ("" if self._consuming else "not consuming yet"),
+            "broker": self._announcer.trouble or self._broker.trouble() or ("" if self._consuming else "not consuming yet"),
             "process": "draining" if self._ending.is_set() else "",
         }
 

@@ -1,6 +1,6 @@
 # Every target works on a clean checkout: what it needs is installed first, into .venv, from the hash-pinned lock.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up cluster test check guards format bench lock clean
+.PHONY: help setup demo up cluster test check chaos guards format bench lock clean
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -34,6 +34,9 @@ check: .venv/.dev ## formatting, lint, types and the import contracts
 	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/basedpyright $(CODE)
 	@$(BIN)/lint-imports --no-logo
+
+chaos: .venv/.dev ## break things at random for ten minutes, and compare; ARGS="--seed 7 --seconds 60"
+	@$(BIN)/python -m tests.flow.faults.chaos $(ARGS)
 
 guards: .venv/.dev ## take each guarding line out and see a test fail (3 minutes)
 	@$(BIN)/python -m tests.guards $(ARGS)

@@ -34,6 +34,9 @@ WORKERS = ("ingest", "learner", "indexer")
 # what comes of a brain's growth in its own time is no part of what a capture is waited for
 LATER = ("sample",)
 OPEN = "select count(*) as number from pipeline.job where state in ('ready', 'leased') and kind <> all (%s)"
+END_CONNECTIONS = """
+select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+"""
 DIALOGUES = (
     ("ports", ["billing.port = 8080", "search.port = 7700", "The billing service answers on 8080, as before."]),
     ("owners", ["billing.owner = payments team", "Decision: releases go out on Tuesdays only.", "search.owner = discovery team"]),

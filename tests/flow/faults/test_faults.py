@@ -15,7 +15,7 @@ import pytest
 
 from tests.flow.faults.cable import Cable
 from tests.flow.faults.dying import POINTS
-from tests.flow.faults.site import DIALOGUES, LATER_ON, WORKERS, Place, Site, second_brain, until
+from tests.flow.faults.site import DIALOGUES, END_CONNECTIONS, LATER_ON, WORKERS, Place, Site, second_brain, until
 
 pytestmark = [pytest.mark.guarantee(7), pytest.mark.xdist_group("faults")]
 LANES = {"ingest": "ingest", "learner": "learn", "indexer": "index"}
@@ -130,7 +130,7 @@ def test_postgres_is_restarted_during_work(site: Site, how: str) -> None:
     site.capture(DIALOGUES[:2])
     until(lambda: site.rows("select from pipeline.job where state in ('leased', 'done')"), "work under way")
     if how == "by ending every connection":
-        site.run("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+        site.run(END_CONNECTIONS)
     else:
         site.place.restart_postgres(kill=how == "by a kill")
     site.capture(DIALOGUES[2:])
